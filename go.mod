@@ -1,0 +1,3 @@
+module example.com/mcp
+
+go 1.26

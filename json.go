@@ -1,0 +1,1366 @@
+package mcp
+
+// JSON text in and out. Text from outside is read once, by scan, which refuses
+// what two readers could take differently (repeated names, invalid UTF-8) and
+// leaves an index; everything that looks into a message afterwards reads the
+// index through a value. decode turns a value into a Go value, matching names
+// exactly, and appendJSON turns the protocol's Go types into text for one revision.
+
+import (
+	"bytes"
+	"encoding"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"math"
+	"math/bits"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"unicode"
+	"unicode/utf8"
+)
+
+const (
+	maxDepth  = 1000    // nesting of received JSON
+	maxValues = 1 << 22 // values in one received JSON text; the index has 16 bytes for each
+)
+
+// Kinds of JSON values: the first byte of their text, '0' for all numbers.
+const (
+	kindNone   = 0
+	kindNull   = 'n'
+	kindTrue   = 't'
+	kindFalse  = 'f'
+	kindNumber = '0'
+	kindString = '"'
+	kindArray  = '['
+	kindObject = '{'
+)
+
+// A node is one value of an index. Nodes stand in the order of the text: an array
+// is followed by its elements, an object by its names and values in turn.
+type node struct {
+	start, end int32 // in the text
+	next       int32 // the next element, or the next name; 0: none
+	kind       byte
+	escaped    bool // a string with escapes
+}
+
+// An index is a checked JSON text and where its values are.
+type index struct {
+	data  []byte
+	nodes []node
+}
+
+// A value is a place in an index. The zero value is an absent one.
+type value struct {
+	ix *index
+	i  int32
+}
+
+// A textError says why a text was refused, and where.
+type textError struct {
+	offset int
+	reason string
+	repeat bool // well-formed JSON, but a name is repeated
+}
+
+func (e *textError) Error() string { return fmt.Sprintf("%s at byte %d", e.reason, e.offset) }
+
+// scan checks that data is one JSON value, and indexes it. It keeps data.
+func scan(data []byte) (*index, error) {
+	ix := &index{}
+	if err := ix.scan(data); err != nil {
+		return nil, err
+	}
+	return ix, nil
+}
+
+// scan is like the function, and reuses the memory of ix's nodes.
+func (ix *index) scan(data []byte) error {
+	if len(data) > math.MaxInt32 {
+		return &textError{reason: "text of more than 2 GiB"}
+	}
+	s := scanner{data: data, nodes: ix.nodes[:0]}
+	err := s.value(0)
+	if err == nil {
+		if s.space(); s.pos < len(data) {
+			err = s.fail("text after the value")
+		}
+	}
+	ix.data, ix.nodes = data, s.nodes
+	return err
+}
+
+func (ix *index) root() value { return value{ix, 0} }
+
+type scanner struct {
+	data  []byte
+	pos   int
+	nodes []node
+}
+
+func (s *scanner) fail(reason string) error {
+	if s.pos >= len(s.data) {
+		reason += ": unexpected end"
+	}
+	return &textError{offset: s.pos, reason: reason}
+}
+
+func (s *scanner) space() {
+	for s.pos < len(s.data) {
+		switch s.data[s.pos] {
+		case ' ', '\t', '\r', '\n':
+			s.pos++
+		default:
+			return
+		}
+	}
+}
+
+// peek skips white space and returns the next byte, 0 at the end.
+func (s *scanner) peek() byte {
+	s.space()
+	if s.pos < len(s.data) {
+		return s.data[s.pos]
+	}
+	return 0
+}
+
+func (s *scanner) value(depth int) error {
+	c := s.peek()
+	if len(s.nodes) >= maxValues {
+		return s.fail("too many values")
+	}
+	i := len(s.nodes)
+	s.nodes = append(s.nodes, node{start: int32(s.pos), kind: c})
+	var err error
+	switch c {
+	case '{':
+		err = s.object(i, depth)
+	case '[':
+		err = s.array(i, depth)
+	case '"':
+		s.nodes[i].escaped, err = s.string()
+	case 't':
+		err = s.word("true")
+	case 'f':
+		err = s.word("false")
+	case 'n':
+		err = s.word("null")
+	default:
+		s.nodes[i].kind = kindNumber
+		err = s.number()
+	}
+	s.nodes[i].end = int32(s.pos)
+	return err
+}
+
+func (s *scanner) word(w string) error {
+	if !bytes.HasPrefix(s.data[s.pos:], []byte(w)) {
+		return s.fail("not JSON")
+	}
+	s.pos += len(w)
+	return nil
+}
+
+func (s *scanner) object(i, depth int) error {
+	if depth >= maxDepth {
+		return s.fail("nested too deeply")
+	}
+	s.pos++
+	if s.peek() == '}' {
+		s.pos++
+		return nil
+	}
+	count := 0
+	for last := -1; ; count++ {
+		if s.peek() != '"' {
+			return s.fail("want a name in quotes")
+		}
+		name := len(s.nodes)
+		if last >= 0 {
+			s.nodes[last].next = int32(name)
+		}
+		s.nodes = append(s.nodes, node{start: int32(s.pos), kind: kindString})
+		var err error
+		s.nodes[name].escaped, err = s.string()
+		s.nodes[name].end = int32(s.pos)
+		if err != nil {
+			return err
+		}
+		if s.peek() != ':' {
+			return s.fail("want a colon")
+		}
+		s.pos++
+		if err := s.value(depth + 1); err != nil {
+			return err
+		}
+		last = name
+		switch s.peek() {
+		case ',':
+			s.pos++
+		case '}':
+			s.pos++
+			return s.unique(i+1, count+1)
+		default:
+			return s.fail("want a comma or }")
+		}
+	}
+}
+
+// unique reports a repeated name in the object whose first name is at first.
+func (s *scanner) unique(first, count int) error {
+	ix := &index{s.data, s.nodes}
+	repeated := func(i int32) error {
+		v := value{ix, i}
+		return &textError{int(s.nodes[i].start), fmt.Sprintf("name %.60s is repeated", v.raw()), true}
+	}
+	if count <= 16 {
+		for a := int32(first); a != 0; a = s.nodes[a].next {
+			for b := s.nodes[a].next; b != 0; b = s.nodes[b].next {
+				if (value{ix, a}).equalString(value{ix, b}) {
+					return repeated(b)
+				}
+			}
+		}
+		return nil
+	}
+	names := make([]int32, 0, count)
+	for a := int32(first); a != 0; a = s.nodes[a].next {
+		names = append(names, a)
+	}
+	slices.SortFunc(names, func(a, b int32) int {
+		return bytes.Compare(value{ix, a}.text(), value{ix, b}.text())
+	})
+	for i := 1; i < len(names); i++ {
+		if (value{ix, names[i-1]}).equalString(value{ix, names[i]}) {
+			return repeated(names[i])
+		}
+	}
+	return nil
+}
+
+func (s *scanner) array(i, depth int) error {
+	if depth >= maxDepth {
+		return s.fail("nested too deeply")
+	}
+	s.pos++
+	if s.peek() == ']' {
+		s.pos++
+		return nil
+	}
+	for last := -1; ; {
+		element := len(s.nodes)
+		if last >= 0 {
+			s.nodes[last].next = int32(element)
+		}
+		if err := s.value(depth + 1); err != nil {
+			return err
+		}
+		last = element
+		switch s.peek() {
+		case ',':
+			s.pos++
+		case ']':
+			s.pos++
+			return nil
+		default:
+			return s.fail("want a comma or ]")
+		}
+	}
+}
+
+// plain returns how many bytes of b, from the start, are ASCII and neither a
+// control character nor a quote nor a backslash. It looks at eight at a time: the
+// lowest high bit of odd marks the first byte that is not plain.
+func plain[T string | []byte](b T) int {
+	const ones, highs = 0x0101010101010101, 0x8080808080808080
+	n := 0
+	for ; len(b)-n >= 8; n += 8 {
+		w := b[n : n+8]
+		x := uint64(w[0]) | uint64(w[1])<<8 | uint64(w[2])<<16 | uint64(w[3])<<24 |
+			uint64(w[4])<<32 | uint64(w[5])<<40 | uint64(w[6])<<48 | uint64(w[7])<<56
+		quote, slash := x^(ones*'"'), x^(ones*'\\')
+		if odd := (x | (x - ones*0x20) | (quote - ones) | (slash - ones)) & highs; odd != 0 {
+			return n + bits.TrailingZeros64(odd)/8
+		}
+	}
+	for n < len(b) && b[n] >= 0x20 && b[n] != '"' && b[n] != '\\' && b[n] < utf8.RuneSelf {
+		n++
+	}
+	return n
+}
+
+// string scans a string and reports whether it has escapes.
+func (s *scanner) string() (escaped bool, err error) {
+	s.pos++
+	for {
+		s.pos += plain(s.data[s.pos:])
+		if s.pos >= len(s.data) {
+			return false, s.fail("string")
+		}
+		switch c := s.data[s.pos]; {
+		case c == '"':
+			s.pos++
+			return escaped, nil
+		case c == '\\':
+			escaped = true
+			if err := s.escape(); err != nil {
+				return false, err
+			}
+		case c < 0x20:
+			return false, s.fail("control character in a string")
+		default:
+			r, n := utf8.DecodeRune(s.data[s.pos:])
+			if r == utf8.RuneError && n == 1 {
+				return false, s.fail("invalid UTF-8")
+			}
+			s.pos += n
+		}
+	}
+}
+
+func (s *scanner) escape() error {
+	s.pos++
+	if s.pos >= len(s.data) {
+		return s.fail("escape")
+	}
+	switch s.data[s.pos] {
+	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
+		s.pos++
+		return nil
+	case 'u':
+		for range 4 {
+			s.pos++
+			if s.pos >= len(s.data) || !isHex(s.data[s.pos]) {
+				return s.fail("want four hexadecimal digits")
+			}
+		}
+		s.pos++
+		return nil
+	}
+	return s.fail("unknown escape")
+}
+
+func isHex(c byte) bool {
+	return '0' <= c && c <= '9' || 'a' <= c && c <= 'f' || 'A' <= c && c <= 'F'
+}
+
+func (s *scanner) digits() error {
+	start := s.pos
+	for s.pos < len(s.data) && '0' <= s.data[s.pos] && s.data[s.pos] <= '9' {
+		s.pos++
+	}
+	if s.pos == start {
+		return s.fail("not JSON")
+	}
+	return nil
+}
+
+func (s *scanner) has(c byte) bool {
+	if s.pos < len(s.data) && s.data[s.pos] == c {
+		s.pos++
+		return true
+	}
+	return false
+}
+
+func (s *scanner) number() error {
+	s.has('-')
+	if !s.has('0') {
+		if err := s.digits(); err != nil {
+			return err
+		}
+	}
+	if s.has('.') {
+		if err := s.digits(); err != nil {
+			return err
+		}
+	}
+	if s.has('e') || s.has('E') {
+		_ = s.has('+') || s.has('-')
+		return s.digits()
+	}
+	return nil
+}
+
+// present reports whether the value is there and not null.
+func (v value) present() bool { return v.ix != nil && v.kind() != kindNull }
+
+func (v value) kind() byte {
+	if v.ix == nil {
+		return kindNone
+	}
+	return v.ix.nodes[v.i].kind
+}
+
+// raw returns the text of the value, which must not be changed; nil if absent.
+func (v value) raw() json.RawMessage {
+	if v.ix == nil {
+		return nil
+	}
+	n := &v.ix.nodes[v.i]
+	return v.ix.data[n.start:n.end:n.end]
+}
+
+// text returns the characters of a string without quotes, escapes resolved.
+func (v value) text() []byte {
+	raw := v.raw()
+	if len(raw) < 2 || raw[0] != '"' {
+		return nil
+	}
+	inner := raw[1 : len(raw)-1]
+	if !v.ix.nodes[v.i].escaped {
+		return inner
+	}
+	return unescape(make([]byte, 0, len(inner)), inner)
+}
+
+// str is text as a string; "" for anything but a string.
+func (v value) str() string { return string(v.text()) }
+
+// is reports whether the value is the string s.
+func (v value) is(s string) bool { return v.kind() == kindString && string(v.text()) == s }
+
+func (v value) equalString(w value) bool { return bytes.Equal(v.text(), w.text()) }
+
+// unescape appends the characters of s, the valid inside of a JSON string, to b.
+// A surrogate without its other half becomes U+FFFD.
+func unescape(b, s []byte) []byte {
+	for len(s) > 0 {
+		i := bytes.IndexByte(s, '\\')
+		if i < 0 {
+			return append(b, s...)
+		}
+		b = append(b, s[:i]...)
+		c := s[i+1]
+		s = s[i+2:]
+		switch c {
+		case 'b':
+			b = append(b, '\b')
+		case 'f':
+			b = append(b, '\f')
+		case 'n':
+			b = append(b, '\n')
+		case 'r':
+			b = append(b, '\r')
+		case 't':
+			b = append(b, '\t')
+		case 'u':
+			r := hex4(s)
+			s = s[4:]
+			if 0xD800 <= r && r < 0xE000 {
+				low := rune(0)
+				if len(s) >= 6 && s[0] == '\\' && s[1] == 'u' {
+					low = hex4(s[2:])
+				}
+				if r < 0xDC00 && 0xDC00 <= low && low < 0xE000 {
+					r = (r-0xD800)<<10 + (low - 0xDC00) + 0x10000
+					s = s[6:]
+				} else {
+					r = unicode.ReplacementChar
+				}
+			}
+			b = utf8.AppendRune(b, r)
+		default:
+			b = append(b, c)
+		}
+	}
+	return b
+}
+
+func hex4(s []byte) rune {
+	n, _ := strconv.ParseUint(string(s[:4]), 16, 32)
+	return rune(n)
+}
+
+// member returns the member of an object with the given name.
+func (v value) member(name string) value {
+	for n, w := range v.members() {
+		if n.is(name) {
+			return w
+		}
+	}
+	return value{}
+}
+
+// members yields the names and values of an object; nothing for other kinds.
+func (v value) members() iter.Seq2[value, value] {
+	return func(yield func(name, v value) bool) {
+		if v.kind() != kindObject || int(v.i+1) >= len(v.ix.nodes) || v.ix.nodes[v.i+1].start >= v.ix.nodes[v.i].end {
+			return
+		}
+		for i := v.i + 1; i != 0; i = v.ix.nodes[i].next {
+			if !yield(value{v.ix, i}, value{v.ix, i + 1}) {
+				return
+			}
+		}
+	}
+}
+
+// items yields the elements of an array; nothing for other kinds.
+func (v value) items() iter.Seq[value] {
+	return func(yield func(value) bool) {
+		if v.kind() != kindArray || int(v.i+1) >= len(v.ix.nodes) || v.ix.nodes[v.i+1].start >= v.ix.nodes[v.i].end {
+			return
+		}
+		for i := v.i + 1; i != 0; i = v.ix.nodes[i].next {
+			if !yield(value{v.ix, i}) {
+				return
+			}
+		}
+	}
+}
+
+// integer returns the value of a number that is mathematically an int64.
+func (v value) integer() (int64, bool) {
+	if v.kind() != kindNumber {
+		return 0, false
+	}
+	if n, err := strconv.ParseInt(string(v.raw()), 10, 64); err == nil {
+		return n, true
+	}
+	text, ok := integerText(string(v.raw()))
+	if !ok {
+		return 0, false
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	return n, err == nil
+}
+
+// integerText returns the one spelling of an integer that JSON lets one write in
+// many ways ("1.0" and "10e-1" are "1"); false if the number is no integer.
+// Integers of more than 400 digits keep an exponent.
+func integerText(number string) (string, bool) {
+	sign := ""
+	if number[0] == '-' {
+		sign, number = "-", number[1:]
+	}
+	mantissa, exponent, _ := strings.Cut(strings.ToLower(number), "e")
+	whole, fraction, _ := strings.Cut(mantissa, ".")
+	digits := strings.TrimLeft(whole+fraction, "0")
+	zeros := len(digits) - len(strings.TrimRight(digits, "0"))
+	digits = digits[:len(digits)-zeros]
+	if digits == "" {
+		return "0", true
+	}
+	exp, err := strconv.ParseInt("0"+strings.TrimPrefix(exponent, "+"), 10, 64)
+	if strings.HasPrefix(exponent, "-") {
+		exp, err = strconv.ParseInt(exponent, 10, 64)
+	}
+	if err != nil { // beyond int64: as good as infinite
+		return sign + digits + "e" + exponent, !strings.HasPrefix(exponent, "-")
+	}
+	exp += int64(zeros - len(fraction))
+	switch {
+	case exp < 0:
+		return "", false
+	case exp > 400:
+		return sign + digits + "e" + strconv.FormatInt(exp, 10), true
+	}
+	return sign + digits + strings.Repeat("0", int(exp)), true
+}
+
+// A decodeError says which value does not fit, and why.
+type decodeError struct {
+	path   string // such as "arguments.names[3]"
+	reason string
+}
+
+func (e *decodeError) Error() string {
+	if e.path == "" {
+		return e.reason
+	}
+	return e.path + ": " + e.reason
+}
+
+// in puts a step in front of the path of a decodeError.
+func in(step string, err error) error {
+	var e *decodeError
+	if !errors.As(err, &e) {
+		return &decodeError{step, err.Error()}
+	}
+	if e.path != "" && e.path[0] != '[' {
+		step += "."
+	}
+	return &decodeError{step + e.path, e.reason}
+}
+
+func mismatch(want string, v value) error {
+	got := map[byte]string{kindNull: "null", kindTrue: "true", kindFalse: "false", kindNumber: "a number",
+		kindString: "a string", kindArray: "an array", kindObject: "an object"}[v.kind()]
+	return &decodeError{reason: "want " + want + ", got " + got}
+}
+
+// decode sets *dst from v. It is like encoding/json, but names match exactly,
+// integers may be written in any way (1.0), and numbers in an any are json.Number.
+// An absent value or null is an object without members.
+func decode(v value, dst any) error {
+	d := reflect.ValueOf(dst).Elem()
+	if v.present() {
+		return decodeValue(v, d, nil)
+	}
+	if d.Kind() == reflect.Struct {
+		return structOf(d.Type()).missing(0)
+	}
+	return nil
+}
+
+// decodeJSON scans and decodes a text.
+func decodeJSON(data []byte, dst any) error {
+	ix, err := scan(data)
+	if err != nil {
+		return err
+	}
+	return decode(ix.root(), dst)
+}
+
+func decodeValue(v value, dst reflect.Value, f *field) error {
+	t := dst.Type()
+	switch {
+	case t == rawType:
+		dst.SetBytes(v.raw())
+		return nil
+	case t == contentType:
+		return decodeContent(v, dst)
+	case t == base64Type:
+		if v.kind() != kindString {
+			return mismatch("base64 text", v)
+		}
+		dst.Set(reflect.ValueOf(Base64{v.str(), true}))
+		return nil
+	case t == propertiesType:
+		return decodeProperties(v, dst)
+	case v.kind() == kindNull && t.Kind() != reflect.Struct:
+		dst.SetZero()
+		return nil
+	case f != nil && f.quoted, !native(t) && foreign(t):
+		return decodeForeign(v, dst, f)
+	}
+	switch t.Kind() {
+	case reflect.Pointer:
+		if dst.IsNil() {
+			dst.Set(reflect.New(t.Elem()))
+		}
+		return decodeValue(v, dst.Elem(), f)
+	case reflect.Struct:
+		return decodeStruct(v, dst)
+	case reflect.Slice:
+		return decodeSlice(v, dst, f)
+	case reflect.Map:
+		return decodeMap(v, dst)
+	case reflect.String:
+		if v.kind() != kindString {
+			return mismatch("a string", v)
+		}
+		dst.SetString(v.str())
+	case reflect.Bool:
+		if v.kind() != kindTrue && v.kind() != kindFalse {
+			return mismatch("true or false", v)
+		}
+		dst.SetBool(v.kind() == kindTrue)
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		n, ok := v.integer()
+		if !ok || dst.OverflowInt(n) {
+			return mismatch("an integer that fits "+t.Kind().String(), v)
+		}
+		dst.SetInt(n)
+	case reflect.Float64:
+		if v.kind() != kindNumber {
+			return mismatch("a number", v)
+		}
+		x, err := strconv.ParseFloat(string(v.raw()), 64)
+		if err != nil {
+			return &decodeError{reason: fmt.Sprintf("number %.40s is out of range", v.raw())}
+		}
+		dst.SetFloat(x)
+	case reflect.Interface:
+		if t.NumMethod() > 0 {
+			return decodeForeign(v, dst, f)
+		}
+		dst.Set(reflect.ValueOf(v.any()))
+	default:
+		return decodeForeign(v, dst, f)
+	}
+	return nil
+}
+
+// decodeForeign leaves v to encoding/json: types with their own decoding, arrays,
+// unsigned integers, and what else is rare.
+func decodeForeign(v value, dst reflect.Value, f *field) error {
+	if f != nil && f.quoted { // the ",string" option is only known to a struct
+		t := reflect.StructOf([]reflect.StructField{{Name: "V", Type: dst.Type(), Tag: `json:"v,string"`}})
+		box := reflect.New(t)
+		text := append(append([]byte(`{"v":`), v.raw()...), '}')
+		if err := json.Unmarshal(text, box.Interface()); err != nil {
+			return &decodeError{reason: err.Error()}
+		}
+		dst.Set(box.Elem().Field(0))
+		return nil
+	}
+	d := json.NewDecoder(bytes.NewReader(v.raw()))
+	d.UseNumber()
+	if err := d.Decode(dst.Addr().Interface()); err != nil {
+		return &decodeError{reason: strings.TrimPrefix(err.Error(), "json: ")}
+	}
+	return nil
+}
+
+func decodeStruct(v value, dst reflect.Value) error {
+	if v.kind() == kindNull {
+		return nil
+	}
+	if v.kind() != kindObject {
+		return mismatch("an object", v)
+	}
+	info := structOf(dst.Type())
+	var seen uint64
+	var extra Extra
+	for name, w := range v.members() {
+		i, ok := info.byName[string(name.text())]
+		if !ok {
+			if info.extra >= 0 && !(info.isContent && name.is("type")) {
+				if extra == nil {
+					extra = Extra{}
+				}
+				extra[name.str()] = w.raw()
+			}
+			continue
+		}
+		f := &info.fields[i]
+		if w.kind() != kindNull || f.nullable {
+			seen |= 1 << i
+		}
+		if err := decodeValue(w, fieldAt(dst, f.index), f); err != nil {
+			return in(f.name, err)
+		}
+	}
+	if extra != nil {
+		dst.Field(info.extra).Set(reflect.ValueOf(extra))
+	}
+	return info.missing(seen)
+}
+
+// fieldAt is FieldByIndex that makes embedded pointers on its way.
+func fieldAt(v reflect.Value, index []int) reflect.Value {
+	for i, x := range index {
+		if i > 0 && v.Kind() == reflect.Pointer {
+			if v.IsNil() {
+				v.Set(reflect.New(v.Type().Elem()))
+			}
+			v = v.Elem()
+		}
+		v = v.Field(x)
+	}
+	return v
+}
+
+func decodeSlice(v value, dst reflect.Value, f *field) error {
+	t := dst.Type()
+	if t.Elem().Kind() == reflect.Uint8 {
+		return decodeForeign(v, dst, f)
+	}
+	if f != nil && f.list && v.kind() != kindArray {
+		one := reflect.MakeSlice(t, 1, 1)
+		dst.Set(one)
+		return decodeValue(v, one.Index(0), nil)
+	}
+	if v.kind() != kindArray {
+		return mismatch("an array", v)
+	}
+	n := 0
+	for range v.items() {
+		n++
+	}
+	list := reflect.MakeSlice(t, n, n)
+	i := 0
+	for item := range v.items() {
+		err := decodeValue(item, list.Index(i), nil)
+		if err == nil && item.kind() == kindNull && t.Elem().Kind() == reflect.Pointer {
+			err = mismatch("an object", item)
+		}
+		if err != nil {
+			if f != nil && f.skipBad {
+				continue
+			}
+			return in("["+strconv.Itoa(i)+"]", err)
+		}
+		i++
+	}
+	dst.Set(list.Slice(0, i))
+	return nil
+}
+
+func decodeMap(v value, dst reflect.Value) error {
+	t := dst.Type()
+	if t.Key().Kind() != reflect.String || foreign(t.Key()) {
+		return decodeForeign(v, dst, nil)
+	}
+	if v.kind() != kindObject {
+		return mismatch("an object", v)
+	}
+	m := reflect.MakeMap(t)
+	for name, w := range v.members() {
+		e := reflect.New(t.Elem()).Elem()
+		if w.kind() == kindNull && t.Elem().Kind() == reflect.String {
+			return in(name.str(), mismatch("a string", w))
+		}
+		if err := decodeValue(w, e, nil); err != nil {
+			return in(name.str(), err)
+		}
+		m.SetMapIndex(reflect.ValueOf(name.str()).Convert(t.Key()), e)
+	}
+	dst.Set(m)
+	return nil
+}
+
+func decodeContent(v value, dst reflect.Value) error {
+	if v.kind() != kindObject {
+		return mismatch("a content block", v)
+	}
+	kind := v.member("type")
+	if kind.kind() != kindString {
+		return &decodeError{"type", "missing"}
+	}
+	c := newContent(kind.str())
+	if c == nil {
+		dst.Set(reflect.ValueOf(Content(&UnknownContent{kind.str(), v.raw()})))
+		return nil
+	}
+	dst.Set(reflect.ValueOf(c))
+	return decodeStruct(v, reflect.ValueOf(c).Elem())
+}
+
+func decodeProperties(v value, dst reflect.Value) error {
+	if v.kind() != kindObject {
+		return mismatch("an object", v)
+	}
+	p := Properties{}
+	for name, w := range v.members() {
+		s := &PrimitiveSchema{}
+		if err := decodeStruct(w, reflect.ValueOf(s).Elem()); err != nil {
+			return in(name.str(), err)
+		}
+		p = append(p, Property{name.str(), s})
+	}
+	dst.Set(reflect.ValueOf(p))
+	return nil
+}
+
+// any returns the value as encoding/json would, with json.Number for numbers.
+func (v value) any() any {
+	switch v.kind() {
+	case kindTrue, kindFalse:
+		return v.kind() == kindTrue
+	case kindNumber:
+		return json.Number(v.raw())
+	case kindString:
+		return v.str()
+	case kindArray:
+		list := []any{}
+		for item := range v.items() {
+			list = append(list, item.any())
+		}
+		return list
+	case kindObject:
+		m := map[string]any{}
+		for name, w := range v.members() {
+			m[name.str()] = w.any()
+		}
+		return m
+	}
+	return nil
+}
+
+var (
+	rawType        = reflect.TypeFor[json.RawMessage]()
+	contentType    = reflect.TypeFor[Content]()
+	base64Type     = reflect.TypeFor[Base64]()
+	propertiesType = reflect.TypeFor[Properties]()
+	extraType      = reflect.TypeFor[Extra]()
+
+	jsonDecoderType = reflect.TypeFor[json.Unmarshaler]()
+	jsonEncoderType = reflect.TypeFor[json.Marshaler]()
+	textDecoderType = reflect.TypeFor[encoding.TextUnmarshaler]()
+	textEncoderType = reflect.TypeFor[encoding.TextMarshaler]()
+	pkgPath         = reflect.TypeFor[Tool]().PkgPath()
+)
+
+// native reports whether t is one of the protocol's types, whose MarshalJSON and
+// UnmarshalJSON call back to this file.
+func native(t reflect.Type) bool {
+	return t.PkgPath() == pkgPath && unicode.IsUpper(rune(t.Name()[0]))
+}
+
+// foreign reports whether t says itself how it is read from or written to JSON.
+func foreign(t reflect.Type) bool {
+	if t.PkgPath() == "" && t.Kind() != reflect.Struct || t.Kind() == reflect.Interface {
+		return false // predeclared, or asked again for what it points to or holds
+	}
+	p := reflect.PointerTo(t)
+	return p.Implements(jsonDecoderType) || p.Implements(jsonEncoderType) ||
+		p.Implements(textDecoderType) || p.Implements(textEncoderType)
+}
+
+// A field is a member of a JSON object that a struct field stands for.
+type field struct {
+	name         string
+	key          string // the name in quotes, and a colon
+	index        []int
+	typ          reflect.Type
+	tag          reflect.StructTag
+	omitEmpty    bool
+	omitZero     bool
+	quoted       bool     // the ",string" option
+	since, until revision // zero: no bound
+	list         bool     // one element may stand for a list of one
+	object       bool     // only objects are written
+	skipBad      bool     // elements that do not fit are left out
+	nullable     bool     // null is a value
+	unlessBlob   bool     // written only where there is no blob
+	tagged       bool
+}
+
+// A structInfo says how a struct type and a JSON object correspond.
+type structInfo struct {
+	fields    []field
+	byName    map[string]int
+	required  uint64 // bits of fields
+	extra     int    // index of the field for other members; -1: none
+	isContent bool
+}
+
+// missing returns an error that names a required field without its bit in seen.
+func (info *structInfo) missing(seen uint64) error {
+	if m := info.required &^ seen; m != 0 {
+		return &decodeError{info.fields[bits.TrailingZeros64(m)].name, "missing"}
+	}
+	return nil
+}
+
+var structs sync.Map // reflect.Type to *structInfo
+
+func structOf(t reflect.Type) *structInfo {
+	if info, ok := structs.Load(t); ok {
+		return info.(*structInfo)
+	}
+	info := &structInfo{byName: map[string]int{}, extra: -1, isContent: reflect.PointerTo(t).Implements(contentType)}
+	info.fields = jsonFields(t)
+	for i, f := range info.fields {
+		info.byName[f.name] = i
+		if native(t) && strings.Contains(f.tag.Get("mcp"), "required") {
+			info.required |= 1 << i
+		}
+	}
+	if f, ok := t.FieldByName("Extra"); ok && f.Type == extraType {
+		info.extra = f.Index[0]
+	}
+	actual, _ := structs.LoadOrStore(t, info)
+	return actual.(*structInfo)
+}
+
+// jsonFields lists the members of t as encoding/json does: embedded structs are
+// flattened, the shallowest field of a name wins, a tagged one among equals, and
+// otherwise none.
+func jsonFields(t reflect.Type) []field {
+	var found []field
+	for _, sf := range reflect.VisibleFields(t) {
+		name, options, _ := strings.Cut(sf.Tag.Get("json"), ",")
+		if name == "-" && options == "" && !strings.HasSuffix(sf.Tag.Get("json"), ",") || !promoted(t, sf.Index) {
+			continue
+		}
+		if sf.Anonymous && name == "" && embeds(sf.Type) || !sf.IsExported() {
+			continue
+		}
+		f := field{name: name, tagged: name != "", index: sf.Index, typ: sf.Type, tag: sf.Tag}
+		if name == "" {
+			f.name = sf.Name
+		}
+		for o := range strings.SplitSeq(options, ",") {
+			f.omitEmpty = f.omitEmpty || o == "omitempty"
+			f.omitZero = f.omitZero || o == "omitzero"
+			f.quoted = f.quoted || o == "string" && sf.Type.Kind() != reflect.Slice
+		}
+		f.protocolTags()
+		f.key = string(appendString(nil, f.name)) + ":"
+		found = append(found, f)
+	}
+	best := map[string]*field{}
+	for i := range found {
+		f := &found[i]
+		b, ok := best[f.name]
+		switch {
+		case !ok || len(f.index) < len(b.index) || len(f.index) == len(b.index) && f.tagged && !b.tagged:
+			best[f.name] = f
+		case len(f.index) == len(b.index) && f.tagged == b.tagged:
+			best[f.name] = &field{index: b.index, tagged: b.tagged} // neither
+		}
+	}
+	return slices.DeleteFunc(found, func(f field) bool {
+		b := best[f.name]
+		return b.key == "" || !slices.Equal(b.index, f.index)
+	})
+}
+
+// promoted reports whether no embedded struct on the way to a field is a member of
+// its own, or left out, or unreachable.
+func promoted(t reflect.Type, index []int) bool {
+	for _, x := range index[:len(index)-1] {
+		if t.Kind() == reflect.Pointer {
+			t = t.Elem()
+		}
+		sf := t.Field(x)
+		if sf.Tag.Get("json") != "" && !strings.HasPrefix(sf.Tag.Get("json"), ",") || !embeds(sf.Type) {
+			return false
+		}
+		if !sf.IsExported() && sf.Type.Kind() == reflect.Pointer {
+			return false
+		}
+		t = sf.Type
+	}
+	return true
+}
+
+func embeds(t reflect.Type) bool {
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	return t.Kind() == reflect.Struct && !foreign(t)
+}
+
+// protocolTags reads the tags of the protocol's own types: the revisions that have
+// the member, and how it departs from the ordinary.
+func (f *field) protocolTags() {
+	f.since, f.until = parseRevision(f.tag.Get("since")), parseRevision(f.tag.Get("until"))
+	for o := range strings.SplitSeq(f.tag.Get("mcp"), ",") {
+		switch o {
+		case "list":
+			f.list = true
+		case "object":
+			f.object, f.nullable = true, true
+		case "any":
+			f.nullable = true
+		case "skip-bad":
+			f.skipBad = true
+		case "unless-blob":
+			f.unlessBlob = true
+		}
+	}
+}
+
+// A reviser replaces itself where a revision cannot express it.
+type reviser interface{ revise(revision) any }
+
+// appendJSON appends v for a peer that speaks rev. Members that rev lacks are
+// left out, content that it lacks is replaced.
+func appendJSON(b []byte, v any, rev revision) ([]byte, error) {
+	if v == nil {
+		return append(b, "null"...), nil
+	}
+	return appendValue(b, reflect.ValueOf(v), nil, rev)
+}
+
+func appendValue(b []byte, v reflect.Value, f *field, rev revision) ([]byte, error) {
+	t := v.Type()
+	switch {
+	case t == rawType:
+		return appendRaw(b, v.Bytes())
+	case t == base64Type:
+		return appendString(b, v.Interface().(Base64).text), nil
+	case t == propertiesType:
+		return appendProperties(b, v.Interface().(Properties), rev)
+	}
+	switch t.Kind() {
+	case reflect.Pointer, reflect.Interface:
+		if v.IsNil() {
+			return append(b, "null"...), nil
+		}
+		if r, ok := v.Interface().(reviser); ok {
+			if w := r.revise(rev); w != v.Interface() {
+				return appendJSON(b, w, rev)
+			}
+		}
+		if t.Kind() == reflect.Interface && !native(v.Elem().Type()) && v.Elem().Kind() != reflect.Pointer {
+			return appendForeign(b, v.Interface())
+		}
+		if u, ok := v.Interface().(*UnknownContent); ok {
+			return appendRaw(b, u.Raw)
+		}
+		return appendValue(b, v.Elem(), f, rev)
+	case reflect.Struct:
+		if !native(t) {
+			return appendForeign(b, v.Interface())
+		}
+		return appendStruct(b, v, rev)
+	case reflect.Slice:
+		if native(t) || native2(t.Elem()) {
+			return appendSlice(b, v, f, rev)
+		}
+		if v.IsNil() {
+			return append(b, "[]"...), nil
+		}
+		return appendForeign(b, v.Interface())
+	case reflect.Map:
+		if v.IsNil() {
+			return append(b, "{}"...), nil
+		}
+		return appendForeign(b, v.Interface())
+	case reflect.String:
+		return appendString(b, v.String()), nil
+	case reflect.Bool:
+		return strconv.AppendBool(b, v.Bool()), nil
+	case reflect.Int, reflect.Int64:
+		return strconv.AppendInt(b, v.Int(), 10), nil
+	}
+	return appendForeign(b, v.Interface())
+}
+
+// native2 reports whether a slice of t holds protocol values.
+func native2(t reflect.Type) bool {
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	return t.Name() != "" && native(t)
+}
+
+func appendStruct(b []byte, v reflect.Value, rev revision) ([]byte, error) {
+	info := structOf(v.Type())
+	b = append(b, '{')
+	first := len(b)
+	if info.isContent {
+		b = appendString(append(b, `"type":`...), v.Addr().Interface().(Content).kind())
+		b = append(b, ',')
+	}
+	for i := range info.fields {
+		f := &info.fields[i]
+		w := v.FieldByIndex(f.index)
+		if f.since > rev || f.until != 0 && f.until < rev || f.omits(w, v) {
+			continue
+		}
+		b = append(b, f.key...)
+		var err error
+		if b, err = appendValue(b, w, f, rev); err != nil {
+			return b, in(f.name, err)
+		}
+		b = append(b, ',')
+	}
+	if info.extra >= 0 && v.Field(info.extra).Len() > 0 {
+		extra := v.Field(info.extra).Interface().(Extra)
+		for _, name := range sortedKeys(extra) {
+			var err error
+			if b, err = appendRaw(append(appendString(b, name), ':'), extra[name]); err != nil {
+				return b, in(name, err)
+			}
+			b = append(b, ',')
+		}
+	}
+	if len(b) > first {
+		b = b[:len(b)-1]
+	}
+	return append(b, '}'), nil
+}
+
+func (f *field) omits(w, parent reflect.Value) bool {
+	switch {
+	case f.unlessBlob:
+		return !parent.Interface().(ResourceContents).Blob.IsZero()
+	case f.object && w.Len() > 0:
+		return bytes.TrimSpace(w.Bytes())[0] != '{'
+	case f.omitEmpty:
+		switch w.Kind() {
+		case reflect.Slice, reflect.Map, reflect.String:
+			return w.Len() == 0
+		}
+		return w.IsZero()
+	}
+	return f.omitZero && w.IsZero()
+}
+
+func appendSlice(b []byte, v reflect.Value, f *field, rev revision) ([]byte, error) {
+	if f != nil && f.list && v.Len() == 1 && v.Type().Elem() == contentType {
+		return appendValue(b, v.Index(0), nil, rev)
+	}
+	b = append(b, '[')
+	for i := range v.Len() {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		var err error
+		if b, err = appendValue(b, v.Index(i), nil, rev); err != nil {
+			return b, in("["+strconv.Itoa(i)+"]", err)
+		}
+	}
+	return append(b, ']'), nil
+}
+
+func appendProperties(b []byte, p Properties, rev revision) ([]byte, error) {
+	b = append(b, '{')
+	for i, f := range p {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		var err error
+		if b, err = appendJSON(append(appendString(b, f.Name), ':'), f.Schema, rev); err != nil {
+			return b, in(f.Name, err)
+		}
+	}
+	return append(b, '}'), nil
+}
+
+// appendForeign appends a value that is not one of the protocol's.
+func appendForeign(b []byte, v any) ([]byte, error) {
+	w := bytes.NewBuffer(b)
+	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return b, err
+	}
+	return bytes.TrimSuffix(w.Bytes(), []byte("\n")), nil
+}
+
+// appendRaw appends JSON text that came from outside, on one line.
+func appendRaw(b []byte, raw []byte) ([]byte, error) {
+	if len(raw) == 0 {
+		return append(b, "null"...), nil
+	}
+	ix := indexes.Get().(*index)
+	defer ix.release()
+	if err := ix.scan(raw); err != nil {
+		return b, err
+	}
+	if bytes.IndexByte(raw, '\n') < 0 && bytes.IndexByte(raw, '\r') < 0 {
+		return append(b, raw...), nil
+	}
+	w := bytes.NewBuffer(b)
+	err := json.Compact(w, raw)
+	return w.Bytes(), err
+}
+
+var indexes = sync.Pool{New: func() any { return new(index) }}
+
+// release gives ix back to the pool; no value may refer to it any more.
+func (ix *index) release() {
+	ix.data = nil
+	if cap(ix.nodes) <= 1<<14 {
+		indexes.Put(ix)
+	}
+}
+
+// appendString appends s as a JSON string. Only what JSON demands is escaped.
+// Invalid UTF-8 becomes U+FFFD.
+func appendString(b []byte, s string) []byte {
+	b = append(b, '"')
+	for {
+		n := plain(s)
+		b = append(b, s[:n]...)
+		if n == len(s) {
+			return append(b, '"')
+		}
+		s = s[n:]
+		size := 1
+		switch c := s[0]; {
+		case c == '"' || c == '\\':
+			b = append(b, '\\', c)
+		case c == '\n':
+			b = append(b, '\\', 'n')
+		case c == '\t':
+			b = append(b, '\\', 't')
+		case c == '\r':
+			b = append(b, '\\', 'r')
+		case c < 0x20:
+			b = append(b, '\\', 'u', '0', '0', "0123456789abcdef"[c>>4], "0123456789abcdef"[c&15])
+		default:
+			var r rune
+			r, size = utf8.DecodeRuneInString(s)
+			b = utf8.AppendRune(b, r)
+		}
+		s = s[size:]
+	}
+}
+
+func sortedKeys[M ~map[string]V, V any](m M) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// marshal encodes a value of the application.
+func marshal(v any) (json.RawMessage, error) {
+	if raw, ok := v.(json.RawMessage); ok {
+		return appendRaw(nil, raw)
+	}
+	if v == nil {
+		return nil, nil
+	}
+	return appendForeign(nil, v)
+}
+
+func marshalNewest(v any) ([]byte, error) { return appendJSON(nil, v, newest) }
+
+// MarshalJSON and UnmarshalJSON exist where encoding/json alone would not see the
+// wire form. They write the newest revision's form.
+
+func (b Base64) MarshalJSON() ([]byte, error)      { return appendString(nil, b.text), nil }
+func (b *Base64) UnmarshalJSON(data []byte) error  { return decodeJSON(data, b) }
+func (p Properties) MarshalJSON() ([]byte, error)  { return appendProperties(nil, p, newest) }
+func (p *Properties) UnmarshalJSON(d []byte) error { return decodeJSON(d, p) }
+
+func (r *CallToolResult) MarshalJSON() ([]byte, error)      { return marshalNewest(r) }
+func (r *CallToolResult) UnmarshalJSON(data []byte) error   { return decodeJSON(data, r) }
+func (r *ResourceContents) MarshalJSON() ([]byte, error)    { return marshalNewest(r) }
+func (m *PromptMessage) MarshalJSON() ([]byte, error)       { return marshalNewest(m) }
+func (m *PromptMessage) UnmarshalJSON(data []byte) error    { return decodeJSON(data, m) }
+func (m *SamplingMessage) MarshalJSON() ([]byte, error)     { return marshalNewest(m) }
+func (m *SamplingMessage) UnmarshalJSON(data []byte) error  { return decodeJSON(data, m) }
+func (r *CreateMessageResult) MarshalJSON() ([]byte, error) { return marshalNewest(r) }
+func (r *CreateMessageResult) UnmarshalJSON(d []byte) error { return decodeJSON(d, r) }
+
+func (c *TextContent) MarshalJSON() ([]byte, error)       { return marshalNewest(c) }
+func (c *ImageContent) MarshalJSON() ([]byte, error)      { return marshalNewest(c) }
+func (c *AudioContent) MarshalJSON() ([]byte, error)      { return marshalNewest(c) }
+func (c *ResourceLink) MarshalJSON() ([]byte, error)      { return marshalNewest(c) }
+func (c *EmbeddedResource) MarshalJSON() ([]byte, error)  { return marshalNewest(c) }
+func (c *ToolUseContent) MarshalJSON() ([]byte, error)    { return marshalNewest(c) }
+func (c *ToolResultContent) MarshalJSON() ([]byte, error) { return marshalNewest(c) }
+func (c *ToolResultContent) UnmarshalJSON(d []byte) error { return decodeJSON(d, c) }
+func (c *UnknownContent) MarshalJSON() ([]byte, error)    { return appendRaw(nil, c.Raw) }
+
+// What a revision lacks becomes what it has.
+
+func (c *AudioContent) revise(rev revision) any {
+	if rev.audio() {
+		return c
+	}
+	data, _ := c.Data.Bytes()
+	return &TextContent{Text: fmt.Sprintf("[audio, %s, %d bytes]", c.MIMEType, len(data)), Annotations: c.Annotations}
+}
+
+func (c *ResourceLink) revise(rev revision) any {
+	if rev.links() {
+		return c
+	}
+	return &TextContent{Text: fmt.Sprintf("[resource %s: %s]", c.Name, c.URI), Annotations: c.Annotations}
+}
+
+// revise gives the title a place that 2025-03-26 knows.
+func (t *Tool) revise(rev revision) any {
+	titled := rev.audio() && !rev.links()
+	if !titled || t.Title == "" || t.Annotations != nil && t.Annotations.Title != "" {
+		return t
+	}
+	c, a := *t, ToolAnnotations{}
+	if t.Annotations != nil {
+		a = *t.Annotations
+	}
+	a.Title, c.Title = t.Title, ""
+	c.Annotations = &a
+	return &c
+}

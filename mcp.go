@@ -1,0 +1,944 @@
+// Package mcp implements the Model Context Protocol, as server and as client,
+// with nothing but the standard library.
+//
+// # A server
+//
+// A server offers tools, resources and prompts. The shortest useful one has one
+// tool, made from an ordinary function:
+//
+//	type input struct {
+//		Name string `json:"name" doc:"whom to greet"`
+//	}
+//
+//	s := mcp.NewServer(&mcp.Implementation{Name: "greeter", Version: "1.0"}, nil)
+//	mcp.AddTool(s, &mcp.Tool{Name: "greet", Description: "Says hello"},
+//		func(ctx context.Context, r *mcp.Request, in input) (string, error) {
+//			return "Hello, " + in.Name, nil
+//		})
+//	err := s.Run(ctx, mcp.Stdio())
+//
+// The schema of the arguments is derived from the type, arguments are validated
+// against it before they are decoded, and an error that the function returns
+// reaches the model as a tool error. See [AddTool], [Server.AddResource],
+// [Server.AddResourceTemplate] and [Server.AddPrompt].
+//
+// While it runs, a handler can speak back through its [Request]: report
+// progress, log, or ask the person in front of the client with
+// [Request.Elicit], the client's model with [Request.Sample], and the client's
+// folders with [Request.Roots].
+//
+// # A client
+//
+// A client starts or reaches a server through a [Transport] and then has one
+// method for each of its features:
+//
+//	c := mcp.NewClient(&mcp.Implementation{Name: "caller", Version: "1.0"}, nil)
+//	session, err := c.Connect(ctx, &mcp.CommandTransport{Command: exec.Command("greeter")})
+//	...
+//	defer session.Close()
+//	result, err := session.CallTool(ctx, "greet", map[string]any{"name": "Ada"})
+//
+// What the server may ask of the client is a field of [ClientOptions] each; what
+// is nil is not offered.
+//
+// # Words
+//
+// A message is a request, which has an ID and gets exactly one response (a result
+// or an error), or a notification, which gets none. A peer is either end of a
+// connection. A revision is a published version of the protocol, named by its
+// date. A session is what one initialize request opens. A transport carries
+// messages; a [Conn] is any framed duplex that can be made one.
+//
+// # Reading order
+//
+// mcp.go (vocabulary), json.go (JSON text in and out), jsonrpc.go (messages and
+// peers), schema.go (JSON Schema), stdio.go (connections), uritemplate.go (RFC 6570),
+// server.go, ask.go (what servers ask of clients), client.go. A file uses only
+// what the files before it declare.
+package mcp
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Revisions of the protocol that open with initialize, newest last.
+const (
+	Revision20241105 = "2024-11-05"
+	Revision20250326 = "2025-03-26"
+	Revision20250618 = "2025-06-18"
+	Revision20251125 = "2025-11-25"
+)
+
+// A revision is an index into revisions: a later revision is a greater number.
+// Zero is no revision, before one is agreed on.
+type revision int8
+
+// revisions says what each revision can do that others cannot. Members of types
+// that only some revisions have carry that in their "since" and "until" tags
+// instead.
+var revisions = [...]struct {
+	name    string
+	batches bool // arrays of messages are messages
+	elicits bool // elicitation exists
+	rich    bool // defaults, titled and multiple choice in forms; URL mode; tools in sampling; content lists in sampling
+	audio   bool // audio content
+	links   bool // resource links
+	context bool // completion knows the other arguments
+	polls   bool // a server may end a stream early and be polled
+}{
+	{},
+	{name: Revision20241105, batches: true},
+	{name: Revision20250326, batches: true, audio: true},
+	{name: Revision20250618, elicits: true, audio: true, links: true, context: true},
+	{name: Revision20251125, elicits: true, rich: true, audio: true, links: true, context: true, polls: true},
+}
+
+// newest is the newest revision that opens with initialize.
+const newest = revision(len(revisions) - 1)
+
+func (r revision) String() string { return revisions[r].name }
+func (r revision) batches() bool  { return revisions[r].batches }
+func (r revision) elicits() bool  { return revisions[r].elicits }
+func (r revision) rich() bool     { return revisions[r].rich }
+func (r revision) audio() bool    { return revisions[r].audio }
+func (r revision) links() bool    { return revisions[r].links }
+func (r revision) context() bool  { return revisions[r].context }
+
+// parseRevision finds a revision by its whole name; zero if it is not known.
+func parseRevision(name string) revision {
+	for i := range revisions {
+		if revisions[i].name == name {
+			return revision(i)
+		}
+	}
+	return 0
+}
+
+// Revisions returns the names of the supported revisions, newest first.
+func Revisions() []string {
+	var names []string
+	for i := newest; i > 0; i-- {
+		names = append(names, revisions[i].name)
+	}
+	return names
+}
+
+// Names of the methods, as the schema has them.
+const (
+	methodInitialize    = "initialize"
+	methodPing          = "ping"
+	methodToolsList     = "tools/list"
+	methodToolsCall     = "tools/call"
+	methodResourcesList = "resources/list"
+	methodTemplatesList = "resources/templates/list"
+	methodResourcesRead = "resources/read"
+	methodSubscribe     = "resources/subscribe"
+	methodUnsubscribe   = "resources/unsubscribe"
+	methodPromptsList   = "prompts/list"
+	methodPromptsGet    = "prompts/get"
+	methodComplete      = "completion/complete"
+	methodSetLevel      = "logging/setLevel"
+	methodRootsList     = "roots/list"
+	methodCreateMessage = "sampling/createMessage"
+	methodElicit        = "elicitation/create"
+
+	noteInitialized         = "notifications/initialized"
+	noteCancelled           = "notifications/cancelled"
+	noteProgress            = "notifications/progress"
+	noteMessage             = "notifications/message"
+	noteToolsChanged        = "notifications/tools/list_changed"
+	noteResourcesChanged    = "notifications/resources/list_changed"
+	notePromptsChanged      = "notifications/prompts/list_changed"
+	noteRootsChanged        = "notifications/roots/list_changed"
+	noteResourceUpdated     = "notifications/resources/updated"
+	noteElicitationComplete = "notifications/elicitation/complete"
+)
+
+// Codes of errors on the wire. Application errors should lie outside
+// -32768 to -32000.
+const (
+	CodeParseError       = -32700 // the text is not JSON
+	CodeInvalidRequest   = -32600 // the JSON is not a valid message
+	CodeMethodNotFound   = -32601 // the method does not exist, or is not offered
+	CodeInvalidParams    = -32602 // the parameters are wrong
+	CodeInternalError    = -32603 // the receiver failed
+	CodeResourceNotFound = -32002 // no such resource, up to 2025-11-25
+
+	// CodeURLElicitationRequired answers a request that cannot go on until the
+	// elicitations in the error's data are done (2025-11-25; Elicitation, URL
+	// Elicitation Required Error).
+	CodeURLElicitationRequired = -32042
+
+	// CodeUserRejected answers a sampling request that the person refused
+	// (Sampling, Error Handling).
+	CodeUserRejected = -1
+)
+
+// An Identity says who calls, as far as the transport could establish it.
+type Identity struct {
+	Subject string    // unique name of the caller at its issuer
+	Scopes  []string  // what the caller may do
+	Expires time.Time // end of the identity's validity; zero: none
+}
+
+// Meta is the "_meta" member of a message or value: data that belongs to the
+// protocol or to the application. A key is a name with an optional prefix in
+// reverse DNS order ("com.example/name"); see [CheckMetaKey].
+// Numbers that were received are json.Number.
+type Meta map[string]any
+
+// Extra holds the members of a received value that its Go type does not name, as
+// raw JSON text by name. They are written back when the value is sent on.
+type Extra map[string]json.RawMessage
+
+// A Role is who speaks in a prompt or sampling message: "user" or "assistant".
+type Role string
+
+// The two roles.
+const (
+	RoleUser      Role = "user"
+	RoleAssistant Role = "assistant"
+)
+
+// An Implementation describes a client or server. Name and Version are required.
+type Implementation struct {
+	Name        string `json:"name" mcp:"required"`
+	Title       string `json:"title,omitempty" since:"2025-06-18"` // for display
+	Version     string `json:"version" mcp:"required"`
+	Description string `json:"description,omitempty" since:"2025-11-25"`
+	Icons       []Icon `json:"icons,omitempty" since:"2025-11-25"`
+	WebsiteURL  string `json:"websiteUrl,omitempty" since:"2025-11-25"`
+	Extra       Extra  `json:"-"`
+}
+
+// An Icon is a picture for display. Receivers must treat it as untrusted: see
+// [Icon.Check]. The package never fetches one.
+type Icon struct {
+	Source   string   `json:"src"` // https: or data: URI
+	MIMEType string   `json:"mimeType,omitempty"`
+	Sizes    []string `json:"sizes,omitempty" mcp:"list"` // such as "48x48", or "any"
+	Theme    string   `json:"theme,omitempty"`            // "light", "dark", or "" for both
+	Extra    Extra    `json:"-"`
+}
+
+// Annotations tell a client how to use or show a value.
+type Annotations struct {
+	Audience     []Role   `json:"audience,omitempty"`
+	Priority     *float64 `json:"priority,omitempty"`                        // 0 (least) to 1 (most important)
+	LastModified string   `json:"lastModified,omitempty" since:"2025-06-18"` // ISO 8601
+	Extra        Extra    `json:"-"`
+}
+
+// ServerCapabilities tells what a server offers; a nil member is not offered.
+type ServerCapabilities struct {
+	Experimental map[string]any      `json:"experimental,omitempty"`
+	Logging      *Empty              `json:"logging,omitempty"`
+	Completions  *Empty              `json:"completions,omitempty" since:"2025-03-26"`
+	Prompts      *PromptCapability   `json:"prompts,omitempty"`
+	Resources    *ResourceCapability `json:"resources,omitempty"`
+	Tools        *ToolCapability     `json:"tools,omitempty"`
+	Extra        Extra               `json:"-"`
+}
+
+// Empty is an object without members that are known.
+type Empty struct {
+	Extra Extra `json:"-"`
+}
+
+// PromptCapability is present in a server that has prompts.
+type PromptCapability struct {
+	ListChanged bool `json:"listChanged,omitempty"`
+}
+
+// ResourceCapability is present in a server that has resources.
+type ResourceCapability struct {
+	Subscribe   bool `json:"subscribe,omitempty"`
+	ListChanged bool `json:"listChanged,omitempty"`
+}
+
+// ToolCapability is present in a server that has tools.
+type ToolCapability struct {
+	ListChanged bool `json:"listChanged,omitempty"`
+}
+
+// ClientCapabilities tells what a client offers; a nil member is not offered.
+type ClientCapabilities struct {
+	Experimental map[string]any         `json:"experimental,omitempty"`
+	Roots        *RootCapability        `json:"roots,omitempty"`
+	Sampling     *SamplingCapability    `json:"sampling,omitempty"`
+	Elicitation  *ElicitationCapability `json:"elicitation,omitempty" since:"2025-06-18"`
+	Extra        Extra                  `json:"-"`
+}
+
+// RootCapability is present in a client that has roots.
+type RootCapability struct {
+	ListChanged bool `json:"listChanged,omitempty"`
+}
+
+// SamplingCapability is present in a client that can sample a model.
+type SamplingCapability struct {
+	Tools   *Empty `json:"tools,omitempty" since:"2025-11-25"`   // with tools
+	Context *Empty `json:"context,omitempty" since:"2025-11-25"` // with context from servers
+}
+
+// ElicitationCapability is present in a client that can ask its user.
+// Without Form and URL it means forms only.
+type ElicitationCapability struct {
+	Form *Empty `json:"form,omitempty" since:"2025-11-25"`
+	URL  *Empty `json:"url,omitempty" since:"2025-11-25"`
+}
+
+func (c *ElicitationCapability) form() bool { return c != nil && (c.Form != nil || c.URL == nil) }
+func (c *ElicitationCapability) url() bool  { return c != nil && c.URL != nil }
+
+// InitializeParams opens a session (Lifecycle, Initialization).
+type InitializeParams struct {
+	Meta            Meta                `json:"_meta,omitempty"`
+	ProtocolVersion string              `json:"protocolVersion" mcp:"required"`
+	Capabilities    *ClientCapabilities `json:"capabilities" mcp:"required"`
+	ClientInfo      *Implementation     `json:"clientInfo" mcp:"required"`
+}
+
+// InitializeResult is the server's answer to initialize. Instructions is nil
+// where the server gives none.
+type InitializeResult struct {
+	Meta            Meta                `json:"_meta,omitempty"`
+	ProtocolVersion string              `json:"protocolVersion" mcp:"required"`
+	Capabilities    *ServerCapabilities `json:"capabilities" mcp:"required"`
+	ServerInfo      *Implementation     `json:"serverInfo" mcp:"required"`
+	Instructions    *string             `json:"instructions,omitempty"`
+	Extra           Extra               `json:"-"`
+}
+
+// EmptyResult is the answer of methods that have nothing to say.
+type EmptyResult struct {
+	Meta Meta `json:"_meta,omitempty"`
+}
+
+// ListParams asks for a page of a list. A nil cursor asks for the first.
+type ListParams struct {
+	Meta   Meta    `json:"_meta,omitempty"`
+	Cursor *string `json:"cursor,omitempty"`
+}
+
+// A Tool is a function that a model can call (Tools).
+type Tool struct {
+	Name        string `json:"name" mcp:"required"`
+	Title       string `json:"title,omitempty" since:"2025-06-18"` // for display; see DisplayName
+	Description string `json:"description,omitempty"`
+	// InputSchema is the JSON Schema of the arguments, an object whose type is
+	// "object". AddTool derives it where it is nil.
+	InputSchema json.RawMessage `json:"inputSchema" mcp:"required"`
+	// OutputSchema is the JSON Schema of the structured result, if there is one.
+	OutputSchema json.RawMessage  `json:"outputSchema,omitempty" since:"2025-06-18"`
+	Annotations  *ToolAnnotations `json:"annotations,omitempty" since:"2025-03-26"`
+	Icons        []Icon           `json:"icons,omitempty" since:"2025-11-25"`
+	Meta         Meta             `json:"_meta,omitempty" since:"2025-06-18"`
+	Extra        Extra            `json:"-"`
+}
+
+// DisplayName returns the tool's name for people: its title, else the title of
+// its annotations, else its name.
+func (t *Tool) DisplayName() string {
+	switch {
+	case t.Title != "":
+		return t.Title
+	case t.Annotations != nil && t.Annotations.Title != "":
+		return t.Annotations.Title
+	}
+	return t.Name
+}
+
+// ToolAnnotations are hints on what a tool does. They come from the server, so
+// that nothing may be permitted because of them. A nil hint means its default.
+type ToolAnnotations struct {
+	Title           string `json:"title,omitempty"`
+	ReadOnlyHint    *bool  `json:"readOnlyHint,omitempty"`    // default false
+	DestructiveHint *bool  `json:"destructiveHint,omitempty"` // default true; of a tool that is not read-only
+	IdempotentHint  *bool  `json:"idempotentHint,omitempty"`  // default false; of a tool that is not read-only
+	OpenWorldHint   *bool  `json:"openWorldHint,omitempty"`   // default true
+	Extra           Extra  `json:"-"`
+}
+
+// Hints returns the hints with their defaults. It may be called on nil.
+func (a *ToolAnnotations) Hints() (readOnly, destructive, idempotent, openWorld bool) {
+	if a == nil {
+		a = &ToolAnnotations{}
+	}
+	or := func(p *bool, otherwise bool) bool {
+		if p != nil {
+			return *p
+		}
+		return otherwise
+	}
+	return or(a.ReadOnlyHint, false), or(a.DestructiveHint, true), or(a.IdempotentHint, false), or(a.OpenWorldHint, true)
+}
+
+// ListToolsResult is a page of tools. A nil NextCursor marks the last page.
+type ListToolsResult struct {
+	Meta       Meta    `json:"_meta,omitempty"`
+	Tools      []*Tool `json:"tools" mcp:"skip-bad"`
+	NextCursor *string `json:"nextCursor,omitempty"`
+	Extra      Extra   `json:"-"`
+}
+
+// CallToolParams calls a tool.
+type CallToolParams struct {
+	Meta      Meta            `json:"_meta,omitempty"`
+	Name      string          `json:"name" mcp:"required"`
+	Arguments json.RawMessage `json:"arguments,omitempty"` // a JSON object; nil: none
+}
+
+// CallToolResult is what a tool answered. IsError marks a failure of the tool,
+// described in Content for the model.
+type CallToolResult struct {
+	Meta    Meta      `json:"_meta,omitempty"`
+	Content []Content `json:"content"`
+	// StructuredContent is the machine-readable result: JSON text that fits the
+	// tool's output schema; nil: none. Revisions up to 2025-11-25 carry only objects.
+	StructuredContent json.RawMessage `json:"structuredContent,omitempty" since:"2025-06-18" mcp:"object"`
+	IsError           bool            `json:"isError,omitempty"`
+	Extra             Extra           `json:"-"`
+}
+
+// Text returns the text blocks of the result, joined by newlines.
+func (r *CallToolResult) Text() string {
+	var texts []string
+	for _, c := range r.Content {
+		if t, ok := c.(*TextContent); ok {
+			texts = append(texts, t.Text)
+		}
+	}
+	return strings.Join(texts, "\n")
+}
+
+// A Resource is data that a server offers for reading (Resources).
+type Resource struct {
+	URI         string       `json:"uri" mcp:"required"`
+	Name        string       `json:"name" mcp:"required"`
+	Title       string       `json:"title,omitempty" since:"2025-06-18"`
+	Description string       `json:"description,omitempty"`
+	MIMEType    string       `json:"mimeType,omitempty"`
+	Size        *int64       `json:"size,omitempty"` // bytes of the raw content
+	Annotations *Annotations `json:"annotations,omitempty"`
+	Icons       []Icon       `json:"icons,omitempty" since:"2025-11-25"`
+	Meta        Meta         `json:"_meta,omitempty" since:"2025-06-18"`
+	Extra       Extra        `json:"-"`
+}
+
+// A ResourceTemplate describes resources whose URIs follow an RFC 6570 template.
+type ResourceTemplate struct {
+	URITemplate string       `json:"uriTemplate" mcp:"required"`
+	Name        string       `json:"name" mcp:"required"`
+	Title       string       `json:"title,omitempty" since:"2025-06-18"`
+	Description string       `json:"description,omitempty"`
+	MIMEType    string       `json:"mimeType,omitempty"` // only if all matching resources have it
+	Annotations *Annotations `json:"annotations,omitempty"`
+	Icons       []Icon       `json:"icons,omitempty" since:"2025-11-25"`
+	Meta        Meta         `json:"_meta,omitempty" since:"2025-06-18"`
+	Extra       Extra        `json:"-"`
+}
+
+// ListResourcesResult is a page of resources.
+type ListResourcesResult struct {
+	Meta       Meta        `json:"_meta,omitempty"`
+	Resources  []*Resource `json:"resources" mcp:"skip-bad"`
+	NextCursor *string     `json:"nextCursor,omitempty"`
+	Extra      Extra       `json:"-"`
+}
+
+// ListResourceTemplatesResult is a page of resource templates.
+type ListResourceTemplatesResult struct {
+	Meta              Meta                `json:"_meta,omitempty"`
+	ResourceTemplates []*ResourceTemplate `json:"resourceTemplates" mcp:"skip-bad"`
+	NextCursor        *string             `json:"nextCursor,omitempty"`
+	Extra             Extra               `json:"-"`
+}
+
+// ReadResourceParams asks for the contents of a resource.
+type ReadResourceParams struct {
+	Meta Meta   `json:"_meta,omitempty"`
+	URI  string `json:"uri" mcp:"required"`
+}
+
+// ReadResourceResult is the contents of a resource: usually one entry, several
+// for such as a folder.
+type ReadResourceResult struct {
+	Meta     Meta                `json:"_meta,omitempty"`
+	Contents []*ResourceContents `json:"contents"`
+	Extra    Extra               `json:"-"`
+}
+
+// ResourceContents is text, or binary data where Blob is set. See [TextContents]
+// and [BlobContents].
+type ResourceContents struct {
+	URI      string `json:"uri" mcp:"required"`
+	MIMEType string `json:"mimeType,omitempty"`
+	Text     string `json:"text" mcp:"unless-blob"`
+	Blob     Base64 `json:"blob,omitzero"`
+	Meta     Meta   `json:"_meta,omitempty" since:"2025-06-18"`
+	Extra    Extra  `json:"-"`
+}
+
+// TextContents returns the contents of a text resource.
+func TextContents(uri, mimeType, text string) *ResourceContents {
+	return &ResourceContents{URI: uri, MIMEType: mimeType, Text: text}
+}
+
+// BlobContents returns the contents of a binary resource.
+func BlobContents(uri, mimeType string, data []byte) *ResourceContents {
+	return &ResourceContents{URI: uri, MIMEType: mimeType, Blob: EncodeBase64(data)}
+}
+
+// Base64 is binary data as it travels: base64 text, not checked until Bytes is
+// asked for. The zero value is "absent", which differs from empty data.
+type Base64 struct {
+	text string
+	set  bool
+}
+
+// EncodeBase64 encodes data in the standard alphabet with padding.
+func EncodeBase64(data []byte) Base64 {
+	return Base64{base64.StdEncoding.EncodeToString(data), true}
+}
+
+// Bytes decodes the data. Line breaks in the text are tolerated.
+func (b Base64) Bytes() ([]byte, error) { return base64.StdEncoding.DecodeString(b.text) }
+
+// String returns the text as it travels.
+func (b Base64) String() string { return b.text }
+
+// IsZero reports whether the data is absent.
+func (b Base64) IsZero() bool { return !b.set }
+
+// SubscribeParams names the resource whose updates are wanted, or no longer.
+type SubscribeParams struct {
+	Meta Meta   `json:"_meta,omitempty"`
+	URI  string `json:"uri" mcp:"required"`
+}
+
+// ResourceUpdatedParams tells that a subscribed resource, or a part of it, changed.
+type ResourceUpdatedParams struct {
+	Meta Meta   `json:"_meta,omitempty"`
+	URI  string `json:"uri" mcp:"required"`
+}
+
+// A Prompt is a template for messages that a person can choose (Prompts).
+type Prompt struct {
+	Name        string            `json:"name" mcp:"required"`
+	Title       string            `json:"title,omitempty" since:"2025-06-18"`
+	Description string            `json:"description,omitempty"`
+	Arguments   []*PromptArgument `json:"arguments,omitempty"`
+	Icons       []Icon            `json:"icons,omitempty" since:"2025-11-25"`
+	Meta        Meta              `json:"_meta,omitempty" since:"2025-06-18"`
+	Extra       Extra             `json:"-"`
+}
+
+// A PromptArgument is a value that a prompt wants.
+type PromptArgument struct {
+	Name        string `json:"name" mcp:"required"`
+	Title       string `json:"title,omitempty" since:"2025-06-18"`
+	Description string `json:"description,omitempty"`
+	Required    bool   `json:"required,omitempty"`
+	Extra       Extra  `json:"-"`
+}
+
+// ListPromptsResult is a page of prompts.
+type ListPromptsResult struct {
+	Meta       Meta      `json:"_meta,omitempty"`
+	Prompts    []*Prompt `json:"prompts" mcp:"skip-bad"`
+	NextCursor *string   `json:"nextCursor,omitempty"`
+	Extra      Extra     `json:"-"`
+}
+
+// GetPromptParams asks for the messages of a prompt.
+type GetPromptParams struct {
+	Meta      Meta              `json:"_meta,omitempty"`
+	Name      string            `json:"name" mcp:"required"`
+	Arguments map[string]string `json:"arguments,omitempty"`
+}
+
+// GetPromptResult is the messages of a prompt.
+type GetPromptResult struct {
+	Meta        Meta             `json:"_meta,omitempty"`
+	Description string           `json:"description,omitempty"`
+	Messages    []*PromptMessage `json:"messages"`
+	Extra       Extra            `json:"-"`
+}
+
+// A PromptMessage is one message of a prompt, with one block of content.
+type PromptMessage struct {
+	Role    Role    `json:"role" mcp:"required"`
+	Content Content `json:"content" mcp:"required"`
+	Extra   Extra   `json:"-"`
+}
+
+// CompleteParams asks how an argument of a prompt or of a resource template
+// could go on (Completion).
+type CompleteParams struct {
+	Meta     Meta              `json:"_meta,omitempty"`
+	Ref      CompleteReference `json:"ref" mcp:"required"`
+	Argument CompleteArgument  `json:"argument" mcp:"required"`
+	Context  *CompleteContext  `json:"context,omitempty" since:"2025-06-18"`
+}
+
+// A CompleteReference names a prompt (Type "ref/prompt", Name) or a resource
+// template or resource (Type "ref/resource", URI).
+type CompleteReference struct {
+	Type  string `json:"type" mcp:"required"`
+	Name  string `json:"name,omitempty"`
+	Title string `json:"title,omitempty" since:"2025-06-18"`
+	URI   string `json:"uri,omitempty"`
+}
+
+// A CompleteArgument is the argument to complete, and what was typed so far.
+type CompleteArgument struct {
+	Name  string `json:"name" mcp:"required"`
+	Value string `json:"value" mcp:"required"`
+}
+
+// CompleteContext holds the arguments that already have a value.
+type CompleteContext struct {
+	Arguments map[string]string `json:"arguments,omitempty"`
+}
+
+// CompleteResult is the answer to a completion request.
+type CompleteResult struct {
+	Meta       Meta       `json:"_meta,omitempty"`
+	Completion Completion `json:"completion" mcp:"required"`
+	Extra      Extra      `json:"-"`
+}
+
+// A Completion is the values that may follow, best first. On the wire there are
+// at most 100 of them.
+type Completion struct {
+	Values  []string `json:"values"`
+	Total   *int     `json:"total,omitempty"`
+	HasMore bool     `json:"hasMore,omitempty"`
+}
+
+// A LoggingLevel is the importance of a log message.
+type LoggingLevel string
+
+// The levels, least important first (Logging, Log Levels).
+const (
+	LevelDebug     LoggingLevel = "debug"
+	LevelInfo      LoggingLevel = "info"
+	LevelNotice    LoggingLevel = "notice"
+	LevelWarning   LoggingLevel = "warning"
+	LevelError     LoggingLevel = "error"
+	LevelCritical  LoggingLevel = "critical"
+	LevelAlert     LoggingLevel = "alert"
+	LevelEmergency LoggingLevel = "emergency"
+)
+
+var loggingLevels = []LoggingLevel{LevelDebug, LevelInfo, LevelNotice, LevelWarning, LevelError, LevelCritical, LevelAlert, LevelEmergency}
+
+// rank orders levels; -1 is not a level.
+func (l LoggingLevel) rank() int { return slices.Index(loggingLevels, l) }
+
+// SetLevelParams sets the least important level that a session gets.
+type SetLevelParams struct {
+	Meta  Meta         `json:"_meta,omitempty"`
+	Level LoggingLevel `json:"level" mcp:"required"`
+}
+
+// LoggingMessageParams is a log message from a server. Data is any JSON value.
+type LoggingMessageParams struct {
+	Meta   Meta            `json:"_meta,omitempty"`
+	Level  LoggingLevel    `json:"level"`
+	Logger string          `json:"logger,omitempty"`
+	Data   json.RawMessage `json:"data" mcp:"any"`
+}
+
+// A Progress reports how far a request is. Value grows; Total is 0 if unknown.
+type Progress struct {
+	Value   float64 `json:"progress" mcp:"required"`
+	Total   float64 `json:"total,omitempty"`
+	Message string  `json:"message,omitempty" since:"2025-03-26"`
+}
+
+// ListRootsParams asks for the client's roots.
+type ListRootsParams struct {
+	Meta Meta `json:"_meta,omitempty"`
+}
+
+// ListRootsResult is the client's roots.
+type ListRootsResult struct {
+	Meta  Meta    `json:"_meta,omitempty"`
+	Roots []*Root `json:"roots" mcp:"required"`
+	Extra Extra   `json:"-"`
+}
+
+// A Root is a folder or file that a client works in. It informs; it is no
+// permission to read it (Roots).
+type Root struct {
+	URI   string `json:"uri" mcp:"required"` // a file:// URI
+	Name  string `json:"name,omitempty"`
+	Meta  Meta   `json:"_meta,omitempty" since:"2025-06-18"`
+	Extra Extra  `json:"-"`
+}
+
+// CreateMessageParams asks the client to sample its model (Sampling).
+type CreateMessageParams struct {
+	Meta             Meta               `json:"_meta,omitempty"`
+	Messages         []*SamplingMessage `json:"messages" mcp:"required"`
+	ModelPreferences *ModelPreferences  `json:"modelPreferences,omitempty"`
+	SystemPrompt     string             `json:"systemPrompt,omitempty"`
+	IncludeContext   string             `json:"includeContext,omitempty"` // "none" (also ""), "thisServer" or "allServers"
+	Temperature      *float64           `json:"temperature,omitempty"`
+	MaxTokens        int64              `json:"maxTokens" mcp:"required"`
+	StopSequences    []string           `json:"stopSequences,omitempty"`
+	Metadata         map[string]any     `json:"metadata,omitempty"` // for the model's provider
+	Tools            []*Tool            `json:"tools,omitempty" since:"2025-11-25"`
+	ToolChoice       *ToolChoice        `json:"toolChoice,omitempty" since:"2025-11-25"`
+	Extra            Extra              `json:"-"`
+}
+
+// A SamplingMessage is one turn of a conversation with a model. Before 2025-11-25
+// it has exactly one block.
+type SamplingMessage struct {
+	Role    Role      `json:"role" mcp:"required"`
+	Content []Content `json:"content" mcp:"required,list"`
+	Meta    Meta      `json:"_meta,omitempty" since:"2025-11-25"`
+	Extra   Extra     `json:"-"`
+}
+
+// CreateMessageResult is what the model said. StopReason is open: "endTurn",
+// "stopSequence", "maxTokens", "toolUse", or another word.
+type CreateMessageResult struct {
+	Meta       Meta      `json:"_meta,omitempty"`
+	Role       Role      `json:"role" mcp:"required"`
+	Content    []Content `json:"content" mcp:"required,list"`
+	Model      string    `json:"model" mcp:"required"`
+	StopReason string    `json:"stopReason,omitempty"`
+	Extra      Extra     `json:"-"`
+}
+
+// ModelPreferences says which model a server would like. Priorities are 0 to 1.
+type ModelPreferences struct {
+	Hints                []ModelHint `json:"hints,omitempty"`
+	CostPriority         *float64    `json:"costPriority,omitempty"`
+	SpeedPriority        *float64    `json:"speedPriority,omitempty"`
+	IntelligencePriority *float64    `json:"intelligencePriority,omitempty"`
+	Extra                Extra       `json:"-"`
+}
+
+// A ModelHint is a part of the name of a model.
+type ModelHint struct {
+	Name  string `json:"name,omitempty"`
+	Extra Extra  `json:"-"`
+}
+
+// ChooseModel returns the first of the given models that matches a hint, hints in
+// order, as a substring; "" if none does. It may be called on nil.
+func (p *ModelPreferences) ChooseModel(models []string) string {
+	if p == nil {
+		return ""
+	}
+	for _, h := range p.Hints {
+		for _, m := range models {
+			if h.Name != "" && strings.Contains(m, h.Name) {
+				return m
+			}
+		}
+	}
+	return ""
+}
+
+// ToolChoice says whether a model may, must or must not use tools: Mode is
+// "auto" (also ""), "required" or "none".
+type ToolChoice struct {
+	Mode string `json:"mode,omitempty"`
+}
+
+// ElicitParams asks the person in front of the client (Elicitation): for the
+// values of a form, or to visit a URL. See [Confirm], [Form] and [Visit].
+type ElicitParams struct {
+	Meta            Meta        `json:"_meta,omitempty"`
+	Mode            string      `json:"mode,omitempty" since:"2025-11-25"` // "form" (also "") or "url"
+	Message         string      `json:"message" mcp:"required"`
+	RequestedSchema *FormSchema `json:"requestedSchema,omitempty"`
+	URL             string      `json:"url,omitempty"`
+	ElicitationID   string      `json:"elicitationId,omitempty"` // URL mode; the server makes one where it is ""
+	Extra           Extra       `json:"-"`
+}
+
+// A FormSchema describes a flat form.
+type FormSchema struct {
+	Schema     string     `json:"$schema,omitempty" since:"2025-11-25"`
+	Type       string     `json:"type"` // "object"; also written where it is ""
+	Properties Properties `json:"properties"`
+	Required   []string   `json:"required,omitempty"`
+	Extra      Extra      `json:"-"`
+}
+
+// Properties are the fields of a form, in the order in which they are shown.
+type Properties []Property
+
+// A Property is a named field of a form.
+type Property struct {
+	Name   string
+	Schema *PrimitiveSchema
+}
+
+// A PrimitiveSchema describes one field of a form: a string, number, integer or
+// boolean, a choice of one (Enum, or OneOf with titles), or a choice of several
+// (Type "array" and Items).
+type PrimitiveSchema struct {
+	Type        string          `json:"type" mcp:"required"`
+	Title       string          `json:"title,omitempty"`
+	Description string          `json:"description,omitempty"`
+	MinLength   *int            `json:"minLength,omitempty"`
+	MaxLength   *int            `json:"maxLength,omitempty"`
+	Pattern     string          `json:"pattern,omitempty"`
+	Format      string          `json:"format,omitempty"` // "email", "uri", "date", "date-time"
+	Minimum     *float64        `json:"minimum,omitempty"`
+	Maximum     *float64        `json:"maximum,omitempty"`
+	Enum        []string        `json:"enum,omitempty"`
+	EnumNames   []string        `json:"enumNames,omitempty"` // titles in the older style
+	OneOf       []EnumOption    `json:"oneOf,omitempty"`
+	Items       *EnumItems      `json:"items,omitempty"`
+	MinItems    *int            `json:"minItems,omitempty"`
+	MaxItems    *int            `json:"maxItems,omitempty"`
+	Default     json.RawMessage `json:"default,omitempty"` // JSON text of the value that is filled in
+	Extra       Extra           `json:"-"`
+}
+
+// An EnumOption is a choice with a title.
+type EnumOption struct {
+	Const string `json:"const" mcp:"required"`
+	Title string `json:"title"`
+}
+
+// EnumItems are the choices of a multiple choice: Type "string" and Enum, or AnyOf
+// with titles.
+type EnumItems struct {
+	Type  string       `json:"type,omitempty"`
+	Enum  []string     `json:"enum,omitempty"`
+	AnyOf []EnumOption `json:"anyOf,omitempty"`
+}
+
+// ElicitResult is the person's answer. Content is present for an accepted form:
+// a flat JSON object.
+type ElicitResult struct {
+	Meta    Meta            `json:"_meta,omitempty"`
+	Action  string          `json:"action" mcp:"required"` // "accept", "decline" or "cancel"
+	Content json.RawMessage `json:"content,omitempty"`
+	Extra   Extra           `json:"-"`
+}
+
+// Accepted reports whether the person agreed.
+func (r *ElicitResult) Accepted() bool { return r != nil && r.Action == "accept" }
+
+// ElicitationCompleteParams tells that what a URL elicitation asked for is done.
+type ElicitationCompleteParams struct {
+	Meta          Meta   `json:"_meta,omitempty"`
+	ElicitationID string `json:"elicitationId" mcp:"required"`
+}
+
+// Content is a block of a tool result, a prompt or a sampling message:
+// [*TextContent], [*ImageContent], [*AudioContent], [*ResourceLink],
+// [*EmbeddedResource], in sampling also [*ToolUseContent] and
+// [*ToolResultContent], or an [*UnknownContent] that was received.
+type Content interface {
+	// kind is the value of the block's "type" member.
+	kind() string
+}
+
+// TextContent is text.
+type TextContent struct {
+	Text        string       `json:"text" mcp:"required"`
+	Annotations *Annotations `json:"annotations,omitempty"`
+	Meta        Meta         `json:"_meta,omitempty" since:"2025-06-18"`
+	Extra       Extra        `json:"-"`
+}
+
+// ImageContent is a picture.
+type ImageContent struct {
+	Data        Base64       `json:"data" mcp:"required"`
+	MIMEType    string       `json:"mimeType" mcp:"required"`
+	Annotations *Annotations `json:"annotations,omitempty"`
+	Meta        Meta         `json:"_meta,omitempty" since:"2025-06-18"`
+	Extra       Extra        `json:"-"`
+}
+
+// AudioContent is sound. Before 2025-03-26 it becomes text that tells of it.
+type AudioContent struct {
+	Data        Base64       `json:"data" mcp:"required"`
+	MIMEType    string       `json:"mimeType" mcp:"required"`
+	Annotations *Annotations `json:"annotations,omitempty"`
+	Meta        Meta         `json:"_meta,omitempty" since:"2025-06-18"`
+	Extra       Extra        `json:"-"`
+}
+
+// ResourceLink points at a resource, which need not be listed. Before 2025-06-18
+// it becomes text with the URI.
+type ResourceLink Resource
+
+// EmbeddedResource is a resource with its contents.
+type EmbeddedResource struct {
+	Resource    *ResourceContents `json:"resource" mcp:"required"`
+	Annotations *Annotations      `json:"annotations,omitempty"`
+	Meta        Meta              `json:"_meta,omitempty" since:"2025-06-18"`
+	Extra       Extra             `json:"-"`
+}
+
+// ToolUseContent is a model's wish to call a tool (sampling, 2025-11-25).
+type ToolUseContent struct {
+	ID    string          `json:"id" mcp:"required"`
+	Name  string          `json:"name" mcp:"required"`
+	Input json.RawMessage `json:"input" mcp:"required"` // a JSON object; nil is written as {}
+	Meta  Meta            `json:"_meta,omitempty"`
+	Extra Extra           `json:"-"`
+}
+
+// ToolResultContent is the result of a tool call for a model (sampling, 2025-11-25).
+type ToolResultContent struct {
+	ToolUseID         string          `json:"toolUseId" mcp:"required"`
+	Content           []Content       `json:"content"`
+	StructuredContent json.RawMessage `json:"structuredContent,omitempty" mcp:"object"`
+	IsError           bool            `json:"isError,omitempty"`
+	Meta              Meta            `json:"_meta,omitempty"`
+	Extra             Extra           `json:"-"`
+}
+
+// UnknownContent is a received block of a type this package does not know.
+type UnknownContent struct {
+	Type string
+	Raw  json.RawMessage // the whole block
+}
+
+func (*TextContent) kind() string       { return "text" }
+func (*ImageContent) kind() string      { return "image" }
+func (*AudioContent) kind() string      { return "audio" }
+func (*ResourceLink) kind() string      { return "resource_link" }
+func (*EmbeddedResource) kind() string  { return "resource" }
+func (*ToolUseContent) kind() string    { return "tool_use" }
+func (*ToolResultContent) kind() string { return "tool_result" }
+func (c *UnknownContent) kind() string  { return c.Type }
+
+// newContent returns an empty block of a type, nil if the type is not known.
+func newContent(kind string) Content {
+	switch kind {
+	case "text":
+		return &TextContent{}
+	case "image":
+		return &ImageContent{}
+	case "audio":
+		return &AudioContent{}
+	case "resource_link":
+		return &ResourceLink{}
+	case "resource":
+		return &EmbeddedResource{}
+	case "tool_use":
+		return &ToolUseContent{}
+	case "tool_result":
+		return &ToolResultContent{}
+	}
+	return nil
+}
