@@ -1056,11 +1056,19 @@ func (f *field) protocolTags() {
 // A reviser replaces itself where a revision cannot express it.
 type reviser interface{ revise(revision) any }
 
+// An appender writes itself.
+type appender interface {
+	appendTo(b []byte, rev revision) ([]byte, error)
+}
+
 // appendJSON appends v for a peer that speaks rev. Members that rev lacks are
 // left out, content that it lacks is replaced.
 func appendJSON(b []byte, v any, rev revision) ([]byte, error) {
-	if v == nil {
+	switch v := v.(type) {
+	case nil:
 		return append(b, "null"...), nil
+	case appender:
+		return v.appendTo(b, rev)
 	}
 	return appendValue(b, reflect.ValueOf(v), nil, rev)
 }
@@ -1350,17 +1358,29 @@ func (c *ResourceLink) revise(rev revision) any {
 	return &TextContent{Text: fmt.Sprintf("[resource %s: %s]", c.Name, c.URI), Annotations: c.Annotations}
 }
 
-// revise gives the title a place that 2025-03-26 knows.
+// revise gives the title a place that 2025-03-26 knows, and leaves out an output
+// schema that is not an object's, which no revision up to 2025-11-25 allows.
 func (t *Tool) revise(rev revision) any {
-	titled := rev.audio() && !rev.links()
-	if !titled || t.Title == "" || t.Annotations != nil && t.Annotations.Title != "" {
+	titled := t.Title != "" && rev.audio() && !rev.links() && (t.Annotations == nil || t.Annotations.Title == "")
+	if !titled && (t.OutputSchema == nil || objectSchema(t.OutputSchema)) {
 		return t
 	}
 	c, a := *t, ToolAnnotations{}
 	if t.Annotations != nil {
 		a = *t.Annotations
 	}
-	a.Title, c.Title = t.Title, ""
-	c.Annotations = &a
+	if titled {
+		a.Title, c.Title = t.Title, ""
+		c.Annotations = &a
+	}
+	if !objectSchema(t.OutputSchema) {
+		c.OutputSchema = nil
+	}
 	return &c
+}
+
+// objectSchema reports whether a schema's root demands an object.
+func objectSchema(schema json.RawMessage) bool {
+	ix, err := scan(schema)
+	return err == nil && ix.root().member("type").is("object")
 }

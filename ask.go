@@ -1,0 +1,647 @@
+package mcp
+
+// What a server can ask of a client (elicitation, sampling, roots): the rules that
+// bind both sides. The server's side checks with them before it asks and when it
+// gets an answer, the client's side before its application is asked and before it
+// answers.
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"fmt"
+	"math"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// A Question is one thing that a handler asks of the client: exactly one of
+// Elicit, Sample and Roots is set.
+type Question struct {
+	// Name tells the questions of one request apart. The default is a running number,
+	// so that a handler that asks in no fixed order must give names.
+	Name   string
+	Elicit *ElicitParams        // ask the person
+	Sample *CreateMessageParams // ask the model
+	Roots  bool                 // ask for the roots
+}
+
+// An Answer is the client's answer to a [Question]; the field of the same kind is
+// set.
+type Answer struct {
+	Elicit *ElicitResult
+	Sample *CreateMessageResult
+	Roots  []*Root
+}
+
+// Confirm returns a question that can be accepted, declined or dismissed.
+func Confirm(message string) *ElicitParams {
+	return &ElicitParams{Message: message, RequestedSchema: &FormSchema{}}
+}
+
+// Visit returns a question that asks the person to open a URL. Acceptance means
+// that they agreed to, not that what they do there is finished. The URL must hold no
+// personal data or credentials (Elicitation, Safe URL Handling).
+func Visit(message, url string) *ElicitParams {
+	return &ElicitParams{Mode: "url", Message: message, URL: url}
+}
+
+// URLElicitationRequired returns an error for a request that cannot go on until
+// the person visited URLs (2025-11-25; Elicitation, URL Elicitation Required
+// Error). For clients that cannot do that, a tool's error becomes a tool error.
+func URLElicitationRequired(message string, visits ...*ElicitParams) *Error {
+	list := make([]*ElicitParams, len(visits))
+	for i, v := range visits {
+		c := *v
+		c.Mode, c.RequestedSchema = "url", nil
+		c.ElicitationID = orNewID(c.ElicitationID)
+		list[i] = &c
+	}
+	e := Errorf(CodeURLElicitationRequired, "%s", message)
+	data, err := appendJSON([]byte(`{"elicitations":`), list, newest)
+	if err == nil {
+		e.Data = append(data, '}')
+	}
+	return e
+}
+
+// method returns the question's method and parameters.
+func (q *Question) method() (string, any) {
+	switch {
+	case q.Elicit != nil:
+		return methodElicit, q.Elicit
+	case q.Sample != nil:
+		return methodCreateMessage, q.Sample
+	}
+	return methodRootsList, &ListRootsParams{}
+}
+
+// needs returns what a client must be able to do to answer.
+func (q *Question) needs() *ClientCapabilities {
+	some := &Empty{}
+	switch {
+	case q.Elicit != nil && q.Elicit.Mode == "url":
+		return &ClientCapabilities{Elicitation: &ElicitationCapability{URL: some}}
+	case q.Elicit != nil:
+		return &ClientCapabilities{Elicitation: &ElicitationCapability{Form: some}}
+	case q.Sample != nil:
+		need := &SamplingCapability{}
+		if q.Sample.Tools != nil || q.Sample.ToolChoice != nil {
+			need.Tools = some
+		}
+		if q.Sample.IncludeContext == "thisServer" || q.Sample.IncludeContext == "allServers" {
+			need.Context = some
+		}
+		return &ClientCapabilities{Sampling: need}
+	}
+	return &ClientCapabilities{Roots: &RootCapability{}}
+}
+
+// missing names what c lacks of need.
+func (c *ClientCapabilities) missing(need *ClientCapabilities, rev revision) (names []string) {
+	lacks := func(name string, lack bool) {
+		if lack && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	lacks("roots", need.Roots != nil && c.Roots == nil)
+	if n := need.Sampling; n != nil {
+		has := c.Sampling
+		lacks("sampling", has == nil)
+		lacks("sampling.tools", n.Tools != nil && (has == nil || has.Tools == nil))
+		lacks("sampling.context", n.Context != nil && rev.rich() && (has == nil || has.Context == nil))
+	}
+	if n := need.Elicitation; n != nil {
+		lacks("elicitation.form", n.Form != nil && !(rev.elicits() && c.Elicitation.form()))
+		lacks("elicitation.url", n.URL != nil && !(rev.rich() && c.Elicitation.url()))
+	}
+	return names
+}
+
+// check says why a question must not be sent to a peer that speaks rev.
+func (q *Question) check(rev revision) error {
+	switch {
+	case q.Elicit != nil && q.Elicit.Mode == "url":
+		return checkVisit(q.Elicit)
+	case q.Elicit != nil:
+		return q.Elicit.RequestedSchema.check(rev)
+	case q.Sample != nil:
+		return q.Sample.check(rev)
+	case !q.Roots:
+		return fmt.Errorf("mcp: a Question needs one of Elicit, Sample and Roots")
+	}
+	return nil
+}
+
+// answer reads the client's result and checks it.
+func (q *Question) answer(result value) (a Answer, err error) {
+	switch {
+	case q.Elicit != nil:
+		a.Elicit = &ElicitResult{}
+		if err = decode(result, a.Elicit); err == nil {
+			err = a.Elicit.check(q.Elicit)
+		}
+	case q.Sample != nil:
+		a.Sample = &CreateMessageResult{}
+		if err = decode(result, a.Sample); err == nil {
+			err = a.Sample.check()
+		}
+	default:
+		var list ListRootsResult
+		err = decode(result, &list)
+		a.Roots = list.Roots
+	}
+	if err != nil {
+		return a, fmt.Errorf("%w: %w", ErrInvalidResponse, err)
+	}
+	return a, nil
+}
+
+// checkVisit checks a question in URL mode.
+func checkVisit(p *ElicitParams) error {
+	u, err := url.Parse(p.URL)
+	if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" {
+		return fmt.Errorf("mcp: url %q of an elicitation must be an absolute https or http URL", p.URL)
+	}
+	if u.User != nil {
+		return fmt.Errorf("mcp: the url of an elicitation must hold no credentials")
+	}
+	return nil
+}
+
+// SafeToOpen says why a client must not open the URL of an elicitation, even with
+// the person's consent: only https is safe, and http on this machine
+// (Elicitation, Safe URL Handling).
+func (p *ElicitParams) SafeToOpen() error {
+	if err := checkVisit(p); err != nil {
+		return err
+	}
+	u, _ := url.Parse(p.URL)
+	switch host := u.Hostname(); {
+	case u.Scheme == "https", host == "localhost", host == "127.0.0.1", host == "::1":
+		return nil
+	}
+	return fmt.Errorf("mcp: url %q is neither https nor on this machine", p.URL)
+}
+
+// check says why a form cannot be sent to a peer that speaks rev.
+func (s *FormSchema) check(rev revision) error {
+	if s == nil {
+		return fmt.Errorf("mcp: an elicitation in form mode needs a RequestedSchema")
+	}
+	if s.Type != "" && s.Type != "object" {
+		return fmt.Errorf("mcp: type of a form must be \"object\", not %q", s.Type)
+	}
+	for _, p := range s.Properties {
+		if err := p.Schema.check(rev); err != nil {
+			return fmt.Errorf("mcp: field %q of a form: %w", p.Name, err)
+		}
+	}
+	for _, name := range s.Required {
+		if s.Properties.named(name) == nil {
+			return fmt.Errorf("mcp: required field %q of a form is not among its properties", name)
+		}
+	}
+	return nil
+}
+
+func (p Properties) named(name string) *PrimitiveSchema {
+	for _, f := range p {
+		if f.Name == name {
+			return f.Schema
+		}
+	}
+	return nil
+}
+
+// check says why a field is not one that a form can have.
+func (s *PrimitiveSchema) check(rev revision) error {
+	if s == nil {
+		return fmt.Errorf("no schema")
+	}
+	for _, name := range sortedKeys(s.Extra) {
+		switch name {
+		case "$ref", "anyOf", "allOf", "not", "properties", "additionalProperties", "prefixItems":
+			return fmt.Errorf("%s is not allowed in a form", name)
+		}
+	}
+	switch s.Type {
+	case "string":
+		if len(s.EnumNames) > 0 && len(s.EnumNames) != len(s.Enum) {
+			return fmt.Errorf("enumNames must name each of enum")
+		}
+	case "number", "integer", "boolean":
+		if s.Enum != nil || s.OneOf != nil || s.Items != nil {
+			return fmt.Errorf("a choice must be of strings, not of type %q", s.Type)
+		}
+	case "array":
+		if s.Items == nil || len(s.Items.Enum) == 0 && len(s.Items.AnyOf) == 0 {
+			return fmt.Errorf("items of an array must be a choice of strings")
+		}
+		if !rev.rich() {
+			return fmt.Errorf("multiple choice needs revision %s or later, the client speaks %v", Revision20251125, rev)
+		}
+	default:
+		return fmt.Errorf("type must be string, number, integer, boolean or array, not %q", s.Type)
+	}
+	if s.Default != nil {
+		if err := s.checkRaw(s.Default); err != nil {
+			return fmt.Errorf("default: %w", err)
+		}
+	}
+	return nil
+}
+
+func (s *PrimitiveSchema) checkRaw(raw []byte) error {
+	ix, err := scan(raw)
+	if err != nil {
+		return err
+	}
+	return s.checkValue(ix.root())
+}
+
+// revise writes a field as 2025-06-18 knows it.
+func (s *PrimitiveSchema) revise(rev revision) any {
+	if rev.rich() || s.OneOf == nil && s.Default == nil || s.Type == "boolean" {
+		return s
+	}
+	c := *s
+	c.Default, c.OneOf = nil, nil
+	for _, o := range s.OneOf {
+		c.Enum = append(c.Enum, o.Const)
+		c.EnumNames = append(c.EnumNames, o.Title)
+	}
+	return &c
+}
+
+// revise fills in the type.
+func (s *FormSchema) revise(revision) any {
+	if s.Type != "" {
+		return s
+	}
+	c := *s
+	c.Type = "object"
+	return &c
+}
+
+// choices returns what a field lets one choose from; nil: anything.
+func (s *PrimitiveSchema) choices() []string {
+	enum, titled := s.Enum, s.OneOf
+	if s.Items != nil {
+		enum, titled = s.Items.Enum, s.Items.AnyOf
+	}
+	for _, o := range titled {
+		enum = append(enum[:len(enum):len(enum)], o.Const)
+	}
+	return enum
+}
+
+// check checks the answer to a form or visit.
+func (r *ElicitResult) check(p *ElicitParams) error {
+	switch r.Action {
+	case "decline", "cancel":
+		r.Content = nil
+		return nil
+	case "accept":
+	default:
+		return fmt.Errorf("action must be accept, decline or cancel, not %q", r.Action)
+	}
+	if p.Mode == "url" {
+		r.Content = nil
+		return nil
+	}
+	if len(r.Content) == 0 {
+		r.Content = json.RawMessage("{}")
+	}
+	return p.RequestedSchema.Check(r.Content)
+}
+
+// Check says why content, a JSON object, is no right answer to the form.
+func (s *FormSchema) Check(content json.RawMessage) error {
+	ix, err := scan(content)
+	if err != nil {
+		return err
+	}
+	root := ix.root()
+	if root.kind() != kindObject {
+		return mismatch("an object", root)
+	}
+	for name, v := range root.members() {
+		field := s.Properties.named(name.str())
+		if field == nil {
+			return fmt.Errorf("%s: not a field of the form", name.str())
+		}
+		if err := field.checkValue(v); err != nil {
+			return in(name.str(), err)
+		}
+	}
+	for _, name := range s.Required {
+		if root.member(name).kind() == kindNone {
+			return &decodeError{name, "missing"}
+		}
+	}
+	return nil
+}
+
+// Fill returns content with the defaults of fields that it does not have
+// (Elicitation, Default Values). Values that are there stay.
+func (s *FormSchema) Fill(content json.RawMessage) (json.RawMessage, error) {
+	given := map[string]json.RawMessage{}
+	if len(content) > 0 {
+		if err := decodeJSON(content, &given); err != nil {
+			return nil, err
+		}
+	}
+	b := []byte{'{'}
+	for _, f := range s.Properties {
+		raw, ok := given[f.Name]
+		if !ok {
+			raw = f.Schema.Default
+		}
+		delete(given, f.Name)
+		if raw != nil {
+			b = appendMember(b, f.Name, raw)
+		}
+	}
+	for _, name := range sortedKeys(given) {
+		b = appendMember(b, name, given[name])
+	}
+	return append(b, '}'), nil
+}
+
+// appendMember appends a member to an object that is not closed yet.
+func appendMember(b []byte, name string, raw []byte) []byte {
+	if len(b) > 1 {
+		b = append(b, ',')
+	}
+	return append(append(appendString(b, name), ':'), raw...)
+}
+
+// orNewID returns id, or a new random one.
+func orNewID(id string) string {
+	if id == "" {
+		return rand.Text()
+	}
+	return id
+}
+
+// checkValue checks the value of one field.
+func (s *PrimitiveSchema) checkValue(v value) error {
+	switch s.Type {
+	case "string":
+		if v.kind() != kindString {
+			return mismatch("a string", v)
+		}
+		return s.checkString(v.str())
+	case "number", "integer":
+		return s.checkNumber(v)
+	case "boolean":
+		if v.kind() != kindTrue && v.kind() != kindFalse {
+			return mismatch("true or false", v)
+		}
+	case "array":
+		return s.checkArray(v)
+	}
+	return nil
+}
+
+func (s *PrimitiveSchema) checkString(text string) error {
+	n := utf8.RuneCountInString(text)
+	switch {
+	case s.choices() != nil && !slices.Contains(s.choices(), text):
+		return fmt.Errorf("%q is not one of %q", text, s.choices())
+	case s.MinLength != nil && n < *s.MinLength:
+		return fmt.Errorf("want at least %d characters, got %d", *s.MinLength, n)
+	case s.MaxLength != nil && n > *s.MaxLength:
+		return fmt.Errorf("want at most %d characters, got %d", *s.MaxLength, n)
+	case s.Format != "" && !formatOK(s.Format, text):
+		return fmt.Errorf("%q is not of format %s", text, s.Format)
+	}
+	if s.Pattern != "" {
+		if re, err := regexp.Compile(s.Pattern); err == nil && !re.MatchString(text) {
+			return fmt.Errorf("%q does not match %s", text, s.Pattern)
+		}
+	}
+	return nil
+}
+
+func (s *PrimitiveSchema) checkNumber(v value) error {
+	if v.kind() != kindNumber {
+		return mismatch("a number", v)
+	}
+	if _, whole := integerText(string(v.raw())); s.Type == "integer" && !whole {
+		return fmt.Errorf("%s is not an integer", v.raw())
+	}
+	x, err := strconv.ParseFloat(string(v.raw()), 64)
+	switch {
+	case err != nil || math.IsInf(x, 0):
+		return fmt.Errorf("%.40s is out of range", v.raw())
+	case s.Minimum != nil && x < *s.Minimum:
+		return fmt.Errorf("%s is less than %v", v.raw(), *s.Minimum)
+	case s.Maximum != nil && x > *s.Maximum:
+		return fmt.Errorf("%s is more than %v", v.raw(), *s.Maximum)
+	}
+	return nil
+}
+
+func (s *PrimitiveSchema) checkArray(v value) error {
+	if v.kind() != kindArray {
+		return mismatch("an array", v)
+	}
+	n := 0
+	for item := range v.items() {
+		if item.kind() != kindString || !slices.Contains(s.choices(), item.str()) {
+			return fmt.Errorf("%s is not one of %q", item.raw(), s.choices())
+		}
+		n++
+	}
+	switch {
+	case s.MinItems != nil && n < *s.MinItems:
+		return fmt.Errorf("want at least %d, got %d", *s.MinItems, n)
+	case s.MaxItems != nil && n > *s.MaxItems:
+		return fmt.Errorf("want at most %d, got %d", *s.MaxItems, n)
+	}
+	return nil
+}
+
+// check says why a sampling request must not be sent to a peer that speaks rev.
+func (p *CreateMessageParams) check(rev revision) error {
+	if p.MaxTokens <= 0 {
+		return fmt.Errorf("mcp: maxTokens of a sampling request must be positive, not %d", p.MaxTokens)
+	}
+	switch p.IncludeContext {
+	case "", "none", "thisServer", "allServers":
+	default:
+		return fmt.Errorf("mcp: includeContext must be none, thisServer or allServers, not %q", p.IncludeContext)
+	}
+	if !rev.rich() && (p.Tools != nil || p.ToolChoice != nil) {
+		return fmt.Errorf("mcp: tools in sampling need revision %s or later, the client speaks %v", Revision20251125, rev)
+	}
+	for i, m := range p.Messages {
+		if err := m.check(rev); err != nil {
+			return fmt.Errorf("mcp: sampling message %d: %w", i, err)
+		}
+	}
+	if err := checkTools(p); err != nil {
+		return err
+	}
+	return checkHistory(p.Messages)
+}
+
+func checkTools(p *CreateMessageParams) error {
+	names := map[string]bool{}
+	for _, t := range p.Tools {
+		if t == nil || t.Name == "" || names[t.Name] {
+			return fmt.Errorf("mcp: tools of a sampling request must have names, and no two the same")
+		}
+		names[t.Name] = true
+	}
+	if c := p.ToolChoice; c != nil {
+		switch c.Mode {
+		case "", "auto", "required", "none":
+		default:
+			return fmt.Errorf("mcp: mode of toolChoice must be auto, required or none, not %q", c.Mode)
+		}
+	}
+	return nil
+}
+
+func (m *SamplingMessage) check(rev revision) error {
+	if m.Role != RoleUser && m.Role != RoleAssistant {
+		return fmt.Errorf("role must be user or assistant, not %q", m.Role)
+	}
+	if !rev.rich() && len(m.Content) != 1 {
+		return fmt.Errorf("want one block of content, got %d: more need revision %s or later", len(m.Content), Revision20251125)
+	}
+	for _, c := range m.Content {
+		switch c.(type) {
+		case *TextContent, *ImageContent, *AudioContent, *UnknownContent:
+		case *ToolUseContent:
+			if m.Role != RoleAssistant {
+				return fmt.Errorf("tool_use is for the assistant")
+			}
+		case *ToolResultContent:
+			if m.Role != RoleUser {
+				return fmt.Errorf("tool_result is for the user")
+			}
+		default:
+			return fmt.Errorf("content of type %q is not for sampling", c.kind())
+		}
+		if k := c.kind(); !rev.rich() && (k == "tool_use" || k == "tool_result") {
+			return fmt.Errorf("%s needs revision %s or later", k, Revision20251125)
+		}
+	}
+	return nil
+}
+
+// checkHistory checks that each message with tool uses is followed by exactly their
+// results (Sampling, Message Content Constraints).
+func checkHistory(messages []*SamplingMessage) error {
+	open, used := map[string]bool{}, map[string]bool{}
+	for i, m := range messages {
+		results, others := m.toolResults()
+		if len(results) > 0 && others > 0 {
+			return fmt.Errorf("mcp: message %d mixes tool results with other content", i)
+		}
+		for _, id := range results {
+			if !open[id] {
+				return fmt.Errorf("mcp: message %d has a result for %q, which is no tool use of the message before", i, id)
+			}
+			delete(open, id)
+		}
+		if len(open) > 0 {
+			return fmt.Errorf("mcp: Tool result missing in request: %q", sortedKeys(open))
+		}
+		for _, c := range m.Content {
+			if u, ok := c.(*ToolUseContent); ok {
+				if used[u.ID] {
+					return fmt.Errorf("mcp: message %d uses the tool use id %q again", i, u.ID)
+				}
+				open[u.ID], used[u.ID] = true, true
+			}
+		}
+	}
+	if len(open) > 0 {
+		return fmt.Errorf("mcp: Tool result missing in request: %q", sortedKeys(open))
+	}
+	return nil
+}
+
+func (m *SamplingMessage) toolResults() (ids []string, others int) {
+	for _, c := range m.Content {
+		if r, ok := c.(*ToolResultContent); ok {
+			ids = append(ids, r.ToolUseID)
+		} else {
+			others++
+		}
+	}
+	return ids, others
+}
+
+func (r *CreateMessageResult) check() error {
+	if r.Role != RoleUser && r.Role != RoleAssistant {
+		return fmt.Errorf("role must be user or assistant, not %q", r.Role)
+	}
+	return nil
+}
+
+// checkRoot says why a root cannot be offered.
+func checkRoot(r *Root) error {
+	u, err := url.Parse(r.URI)
+	if err != nil || u.Scheme != "file" || !strings.HasPrefix(r.URI, "file://") {
+		return fmt.Errorf("mcp: root %q must be a file:// URI", r.URI)
+	}
+	if slices.Contains(strings.Split(u.Path, "/"), "..") {
+		return fmt.Errorf("mcp: root %q must not contain \"..\"", r.URI)
+	}
+	return nil
+}
+
+// CheckMetaKey says why a key does not follow the grammar of _meta keys (Base
+// Protocol, _meta), or that its prefix is reserved for the protocol.
+func CheckMetaKey(key string) error {
+	prefix, name, has := strings.Cut(key, "/")
+	if !has {
+		prefix, name = "", key
+	}
+	labels := strings.Split(prefix, ".")
+	for _, l := range labels {
+		if has && !metaLabel(l, "-", true) {
+			return fmt.Errorf("mcp: prefix of _meta key %q: label %q must begin with a letter and have only letters, digits and hyphens", key, l)
+		}
+	}
+	if name != "" && !metaLabel(name, "-_.", false) {
+		return fmt.Errorf("mcp: name of _meta key %q must begin and end with a letter or digit, with only hyphens, underscores and dots between", key)
+	}
+	if len(labels) > 1 && (labels[1] == "modelcontextprotocol" || labels[1] == "mcp") {
+		return fmt.Errorf("mcp: prefix of _meta key %q is reserved for the protocol", key)
+	}
+	return nil
+}
+
+// metaLabel reports whether s is letters and digits, with other only inside.
+func metaLabel(s, other string, letterFirst bool) bool {
+	alnum := func(c byte) bool { return '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'z' }
+	for i := range len(s) {
+		inside := i > 0 && i < len(s)-1
+		if !alnum(s[i]) && !(inside && strings.IndexByte(other, s[i]) >= 0) {
+			return false
+		}
+	}
+	return s != "" && !(letterFirst && '0' <= s[0] && s[0] <= '9')
+}
+
+// Check says why an icon must not be used: its source must be an https: or data:
+// URI (Icons, Security Considerations). Who loads it must also bound its size,
+// send no credentials, follow no redirect to another origin, and look at its bytes
+// rather than at MIMEType; SVG may hold scripts.
+func (i *Icon) Check() error {
+	scheme, _, _ := strings.Cut(i.Source, ":")
+	if s := strings.ToLower(scheme); s != "https" && s != "data" {
+		return fmt.Errorf("mcp: icon %.60q is neither an https: nor a data: URI", i.Source)
+	}
+	return nil
+}

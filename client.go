@@ -1,0 +1,813 @@
+package mcp
+
+// The client: sessions with servers, one method for each of a server's features,
+// and the handlers for what servers ask.
+//
+// Every call takes one path, ClientSession.call: is it offered, then prepare, call
+// and settle by the rules of the era, which may say to try again.
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+const (
+	maxPages     = 10_000 // of one list, when iterating
+	maxCompleted = 1_000  // ids of completed visits that are kept
+	maxRetries   = 3      // of a call that needs visits first
+)
+
+// ClientOptions are the settings of a client: what it offers to servers, and what
+// it wants to hear. A nil function means that the client cannot, and does not say
+// that it could. Functions run on goroutines of the session; requests of the server
+// at once, notifications one at a time in the order of arrival.
+type ClientOptions struct {
+	// Elicit shows a form to the person and returns the answer; defaults of fields
+	// that are left out are filled in. Say which server asks (see
+	// ClientSession.ServerInfo), and let the person decline or dismiss.
+	Elicit func(ctx context.Context, cs *ClientSession, p *ElicitParams) (*ElicitResult, error)
+	// Visit asks the person to open p.URL: show all of it, with its host, and open it
+	// only with consent and if p.SafeToOpen returns nil. Accepted means consent, not
+	// that the visit is over.
+	Visit func(ctx context.Context, cs *ClientSession, p *ElicitParams) (*ElicitResult, error)
+	// Sample asks the model, with the person's approval before and after. Return
+	// Errorf(CodeUserRejected, …) where they refuse.
+	Sample func(ctx context.Context, cs *ClientSession, p *CreateMessageParams) (*CreateMessageResult, error)
+	// SampleTools and SampleContext say that Sample handles tools, and context from
+	// servers.
+	SampleTools, SampleContext bool
+	// Roots are the folders that servers may know of; nil: none are offered, which is
+	// not the same as an empty list. Change them with Client.SetRoots.
+	Roots []*Root
+
+	ToolsChanged        func(ctx context.Context, cs *ClientSession)
+	PromptsChanged      func(ctx context.Context, cs *ClientSession)
+	ResourcesChanged    func(ctx context.Context, cs *ClientSession) // resources or templates
+	ResourceUpdated     func(ctx context.Context, cs *ClientSession, p *ResourceUpdatedParams)
+	LoggingMessage      func(ctx context.Context, cs *ClientSession, p *LoggingMessageParams)
+	ElicitationComplete func(ctx context.Context, cs *ClientSession, p *ElicitationCompleteParams)
+	// Notification gets the notifications that no other field is for.
+	Notification func(ctx context.Context, cs *ClientSession, method string, params json.RawMessage)
+	// Malformed gets what a server sent that is no message, such as text on stdout.
+	Malformed func(data []byte, reason error)
+
+	// Logger gets what the client has to say about itself; nil: nothing is said.
+	Logger *slog.Logger
+	// Timeout is how long a call waits for a sign of life (its answer, or progress);
+	// 0 means 5 minutes, negative for ever. MaxTimeout is how long it may take in all;
+	// 0 means one hour, negative for ever. The context of a call counts, too.
+	Timeout, MaxTimeout time.Duration
+	// KeepAlive is the time between pings; 0: none. Three in a row without an answer
+	// end the session.
+	KeepAlive time.Duration
+	// Revisions are the names of the revisions to speak; nil: all.
+	Revisions []string
+	// NoOutputCheck does not validate structured results against the output schemas
+	// that were listed.
+	NoOutputCheck bool
+	// CrashOnPanic lets a panic of one of these functions end the process, after it
+	// was logged.
+	CrashOnPanic bool
+}
+
+// A Client connects to servers. Its methods may be called from any goroutine.
+type Client struct {
+	info Implementation
+	opts ClientOptions
+	log  *slog.Logger
+
+	mu       sync.Mutex // guards the fields below
+	roots    []*Root
+	sessions map[*clientConn]struct{}
+}
+
+// NewClient makes a client. nil options are the zero ones.
+func NewClient(info *Implementation, opts *ClientOptions) *Client {
+	c := &Client{info: *info, sessions: map[*clientConn]struct{}{}}
+	if opts != nil {
+		c.opts = *opts
+	}
+	c.roots = c.opts.Roots
+	c.log = cmp.Or(c.opts.Logger, slog.New(slog.DiscardHandler))
+	return c
+}
+
+// Connect opens a session with a server. ctx bounds the opening only. The session
+// must be closed.
+func (c *Client) Connect(ctx context.Context, t Transport) (*ClientSession, error) {
+	revs, err := c.check()
+	if err != nil {
+		return nil, err
+	}
+	conn := &clientConn{c: c, schemas: map[string]*outputSchema{}, visits: map[string]chan struct{}{}, gone: make(chan struct{})}
+	conn.p = newPeer(conn, c.log)
+	conn.p.mute, conn.p.crash, conn.p.malformed = true, c.opts.CrashOnPanic, c.opts.Malformed
+	if conn.link, err = t.dial(ctx, conn.p); err != nil {
+		return nil, err
+	}
+	cs := &ClientSession{conn: conn}
+	if err := cs.open(ctx, revs); err != nil {
+		return nil, errors.Join(err, conn.link.close())
+	}
+	c.mu.Lock()
+	c.sessions[conn] = struct{}{}
+	c.mu.Unlock()
+	if c.opts.KeepAlive > 0 {
+		hangUp := func(cause error) { conn.p.shut(cause); go cs.Close() } // Close waits for the caller of this
+		conn.workers.Go(func() { keepAlive(conn.p, conn.link, c.opts.KeepAlive, conn.rev, conn.gone, hangUp) })
+	}
+	return cs, nil
+}
+
+// check returns the revisions the client may speak, newest first, or what is wrong
+// with the options.
+func (c *Client) check() ([]revision, error) {
+	if c.info.Name == "" || c.info.Version == "" {
+		return nil, errors.New("mcp: a client's Implementation needs a Name and a Version")
+	}
+	names := c.opts.Revisions
+	if names == nil {
+		names = Revisions()
+	}
+	var revs []revision
+	for _, name := range names {
+		rev := parseRevision(name)
+		if rev == 0 {
+			return nil, fmt.Errorf("mcp: unknown revision %q in ClientOptions.Revisions", name)
+		}
+		revs = append(revs, rev)
+	}
+	slices.SortFunc(revs, func(a, b revision) int { return cmp.Compare(b, a) })
+	for _, r := range c.opts.Roots {
+		if err := checkRoot(r); err != nil {
+			return nil, err
+		}
+	}
+	return revs, nil
+}
+
+// SetRoots changes the roots, and tells the servers. It is an error if the client
+// was made without roots.
+func (c *Client) SetRoots(roots ...*Root) error {
+	for _, r := range roots {
+		if err := checkRoot(r); err != nil {
+			return err
+		}
+	}
+	c.mu.Lock()
+	if c.opts.Roots == nil {
+		c.mu.Unlock()
+		return errors.New("mcp: the client does not offer roots: ClientOptions.Roots is nil")
+	}
+	c.roots = slices.Clone(roots)
+	var conns []*clientConn
+	for conn := range c.sessions {
+		conns = append(conns, conn)
+	}
+	c.mu.Unlock()
+	for _, conn := range conns {
+		if err := conn.p.notify(context.Background(), conn.link, noteRootsChanged, nil, conn.rev); err != nil {
+			c.log.Warn("mcp: a server was not told of changed roots", "error", err)
+		}
+	}
+	return nil
+}
+
+// capabilities computes what the client offers.
+func (c *Client) capabilities() *ClientCapabilities {
+	o, caps := &c.opts, &ClientCapabilities{}
+	some := func(has bool) *Empty {
+		if has {
+			return &Empty{}
+		}
+		return nil
+	}
+	if o.Roots != nil {
+		caps.Roots = &RootCapability{ListChanged: true}
+	}
+	if o.Sample != nil {
+		caps.Sampling = &SamplingCapability{Tools: some(o.SampleTools), Context: some(o.SampleContext)}
+	}
+	if o.Elicit != nil || o.Visit != nil {
+		caps.Elicitation = &ElicitationCapability{Form: some(o.Elicit != nil), URL: some(o.Visit != nil)}
+	}
+	return caps
+}
+
+// A clientConn is what the copies of a ClientSession share: the side of a client's
+// peer.
+type clientConn struct {
+	c    *Client
+	p    *peer
+	link link
+	gone chan struct{} // closed by Close
+
+	rev  revision          // constant once connected
+	init *InitializeResult // constant once connected
+
+	once    sync.Once // for Close
+	err     error     // of Close
+	workers sync.WaitGroup
+
+	mu      sync.Mutex // guards the fields below
+	agreed  revision   // zero until initialize is answered
+	schemas map[string]*outputSchema
+	visits  map[string]chan struct{} // by elicitation id; closed when complete
+}
+
+// An outputSchema is the schema of a tool's result, compiled at its first use.
+type outputSchema struct {
+	text   json.RawMessage
+	once   sync.Once
+	schema *Schema
+	err    error
+}
+
+// CallOptions change how calls are made; zero fields leave the client's options
+// in force.
+type CallOptions struct {
+	Timeout    time.Duration  // see ClientOptions
+	MaxTimeout time.Duration  // see ClientOptions
+	Progress   func(Progress) // gets the progress of the call, in order, before it returns
+	Meta       Meta           // for _meta of the request
+	Header     http.Header    // for the HTTP request, where there is one
+	Force      bool           // call although the server does not offer it
+}
+
+// A ClientSession is a session with a server. Its methods may be called from any
+// goroutine. An error that the server answered is an *[Error].
+type ClientSession struct {
+	conn *clientConn
+	opts CallOptions
+}
+
+// With returns a copy of the session whose calls have these options. It shares
+// everything else with cs.
+func (cs *ClientSession) With(opts CallOptions) *ClientSession { return &ClientSession{cs.conn, opts} }
+
+// ServerInfo is what the server says of itself. It is not verified.
+func (cs *ClientSession) ServerInfo() *Implementation { return cs.conn.init.ServerInfo }
+
+// ServerCapabilities is what the server offers.
+func (cs *ClientSession) ServerCapabilities() *ServerCapabilities { return cs.conn.init.Capabilities }
+
+// Instructions tells how to use the server; ok is false if it does not tell.
+func (cs *ClientSession) Instructions() (text string, ok bool) {
+	if p := cs.conn.init.Instructions; p != nil {
+		return *p, true
+	}
+	return "", false
+}
+
+// Revision is the revision of the protocol that the session speaks.
+func (cs *ClientSession) Revision() string { return cs.conn.rev.String() }
+
+// Wait waits until the session is over, and returns why.
+func (cs *ClientSession) Wait() error {
+	<-cs.conn.p.done
+	return cs.conn.p.over()
+}
+
+// Close ends the session, and a server process. It waits for the session's
+// goroutines, for the application's handlers at most 5 seconds, and names those
+// that still run. It may be called more than once.
+func (cs *ClientSession) Close() error {
+	c := cs.conn
+	c.once.Do(func() {
+		close(c.gone)
+		c.c.mu.Lock()
+		delete(c.c.sessions, c)
+		c.c.mu.Unlock()
+		c.err = c.link.close()
+		c.workers.Wait()
+	})
+	return c.err
+}
+
+// open runs the handshake (Lifecycle, Initialization).
+func (cs *ClientSession) open(ctx context.Context, revs []revision) error {
+	c := cs.conn.c
+	offer := revs[0]
+	v, err := cs.conn.p.call(ctx, cs.conn.link, methodInitialize,
+		&InitializeParams{ProtocolVersion: offer.String(), Capabilities: c.capabilities(), ClientInfo: &c.info},
+		callOptions{rev: offer, idle: c.opts.Timeout, max: c.opts.MaxTimeout})
+	if err != nil {
+		return versionError(err)
+	}
+	var result InitializeResult
+	if err := decode(v, &result); err != nil {
+		return fmt.Errorf("%w: initialize: %w", ErrInvalidResponse, err)
+	}
+	rev := parseRevision(result.ProtocolVersion)
+	if !slices.Contains(revs, rev) {
+		return fmt.Errorf("mcp: the server speaks revision %q, this client %v", result.ProtocolVersion, revs)
+	}
+	cs.conn.rev, cs.conn.init = rev, &result
+	cs.conn.mu.Lock()
+	cs.conn.agreed = rev
+	cs.conn.mu.Unlock()
+	cs.conn.link.settled(rev)
+	return cs.conn.p.notify(ctx, cs.conn.link, noteInitialized, nil, rev)
+}
+
+// versionError adds the revisions that a server named when it refused ours.
+func versionError(err error) error {
+	var e *Error
+	var data struct {
+		Supported []string `json:"supported"`
+	}
+	if errors.As(err, &e) && len(e.Data) > 0 && decodeJSON(e.Data, &data) == nil && data.Supported != nil {
+		return fmt.Errorf("mcp: the server supports only revisions %s: %w", strings.Join(data.Supported, ", "), err)
+	}
+	return fmt.Errorf("mcp: initialize: %w", err)
+}
+
+// A clientCall is a call on its way.
+type clientCall struct {
+	method  string
+	params  any
+	offered func(*ServerCapabilities) bool // nil: always
+	tries   int
+}
+
+// A clientEra is how the calls of an era are made.
+type clientEra interface {
+	prepare(*ClientSession, *clientCall) callOptions
+	// settle judges a try: whether to try again, or with what error to end.
+	settle(context.Context, *ClientSession, *clientCall, error) (again bool, err error)
+}
+
+// era tells how calls are made in a session.
+func (cs *ClientSession) era() clientEra { return sessionEra{} }
+
+// call is the one path of every call. The result is decoded into result.
+func (cs *ClientSession) call(ctx context.Context, c *clientCall, result any) error {
+	if c.offered != nil && !cs.opts.Force && !c.offered(cs.ServerCapabilities()) {
+		return fmt.Errorf("mcp: the server does not offer %s", c.method)
+	}
+	era := cs.era()
+	for {
+		v, err := cs.conn.p.call(ctx, cs.conn.link, c.method, c.params, era.prepare(cs, c))
+		c.tries++
+		again, err := era.settle(ctx, cs, c, err)
+		if again {
+			continue
+		}
+		var e *Error
+		if errors.As(err, &e) {
+			return fmt.Errorf("mcp: %s: %w", c.method, err)
+		}
+		if err == nil {
+			if err = decode(v, result); err != nil {
+				err = fmt.Errorf("%w: %s: %w", ErrInvalidResponse, c.method, err)
+			}
+		}
+		return err
+	}
+}
+
+// sessionEra makes calls in a session that initialize opened.
+type sessionEra struct{}
+
+func (sessionEra) prepare(cs *ClientSession, _ *clientCall) callOptions {
+	return callOptions{rev: cs.conn.rev, meta: cs.opts.Meta, header: cs.opts.Header, progress: cs.opts.Progress,
+		idle: cmp.Or(cs.opts.Timeout, cs.conn.c.opts.Timeout), max: cmp.Or(cs.opts.MaxTimeout, cs.conn.c.opts.MaxTimeout)}
+}
+
+func (sessionEra) settle(ctx context.Context, cs *ClientSession, c *clientCall, err error) (bool, error) {
+	var e *Error
+	if errors.As(err, &e) && e.Code == CodeURLElicitationRequired && cs.conn.c.opts.Visit != nil && c.tries <= maxRetries {
+		return cs.visitAll(ctx, e)
+	}
+	return false, err
+}
+
+// visitAll lets the person do the visits that a call needs first, and waits until
+// the server says that they are complete.
+func (cs *ClientSession) visitAll(ctx context.Context, e *Error) (again bool, err error) {
+	var data struct {
+		Elicitations []*ElicitParams `json:"elicitations"`
+	}
+	if err := decodeJSON(e.Data, &data); err != nil || len(data.Elicitations) == 0 {
+		return false, e
+	}
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	for _, p := range data.Elicitations {
+		if p.Mode != "url" || checkVisit(p) != nil {
+			return false, e
+		}
+		r, err := cs.conn.c.opts.Visit(ctx, cs, p)
+		if err != nil || !r.Accepted() {
+			return false, errors.Join(e, err)
+		}
+	}
+	for _, p := range data.Elicitations {
+		select {
+		case <-cs.conn.visit(p.ElicitationID):
+		case <-ctx.Done():
+			return false, fmt.Errorf("mcp: waiting for elicitation %q to be complete: %w; needed by: %w", p.ElicitationID, causeOf(ctx), e)
+		case <-cs.conn.p.done:
+			return false, cs.conn.p.over()
+		}
+	}
+	return true, nil
+}
+
+// visit returns a channel that is closed when the visit is complete.
+func (c *clientConn) visit(id string) chan struct{} {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	ch, ok := c.visits[id]
+	if !ok {
+		ch = make(chan struct{})
+		c.visits[id] = ch
+	}
+	return ch
+}
+
+// completed notes that a visit is complete; twice is as good as once.
+func (c *clientConn) completed(id string) {
+	ch := c.visit(id)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	select {
+	case <-ch:
+	default:
+		close(ch)
+	}
+	if len(c.visits) > maxCompleted {
+		for id, ch := range c.visits {
+			select {
+			case <-ch:
+				delete(c.visits, id)
+			default:
+			}
+		}
+	}
+}
+
+// Ping asks the server for a sign of life.
+func (cs *ClientSession) Ping(ctx context.Context) error {
+	return cs.call(ctx, &clientCall{method: methodPing}, &EmptyResult{})
+}
+
+// ListTools returns a page of tools; cursor is nil for the first, else the
+// NextCursor of the page before. Entries that make no sense are left out.
+func (cs *ClientSession) ListTools(ctx context.Context, cursor *string) (*ListToolsResult, error) {
+	result := &ListToolsResult{}
+	err := cs.list(ctx, methodToolsList, offersTools, cursor, result)
+	if err != nil {
+		return nil, err
+	}
+	cs.conn.mu.Lock()
+	defer cs.conn.mu.Unlock()
+	for _, t := range result.Tools {
+		delete(cs.conn.schemas, t.Name)
+		if t.OutputSchema != nil {
+			cs.conn.schemas[t.Name] = &outputSchema{text: t.OutputSchema}
+		}
+	}
+	return result, nil
+}
+
+// ListResources returns a page of resources; see ListTools.
+func (cs *ClientSession) ListResources(ctx context.Context, cursor *string) (*ListResourcesResult, error) {
+	result := &ListResourcesResult{}
+	return result, cs.list(ctx, methodResourcesList, offersResources, cursor, result)
+}
+
+// ListResourceTemplates returns a page of resource templates; see ListTools.
+func (cs *ClientSession) ListResourceTemplates(ctx context.Context, cursor *string) (*ListResourceTemplatesResult, error) {
+	result := &ListResourceTemplatesResult{}
+	return result, cs.list(ctx, methodTemplatesList, offersResources, cursor, result)
+}
+
+// ListPrompts returns a page of prompts; see ListTools.
+func (cs *ClientSession) ListPrompts(ctx context.Context, cursor *string) (*ListPromptsResult, error) {
+	result := &ListPromptsResult{}
+	return result, cs.list(ctx, methodPromptsList, offersPrompts, cursor, result)
+}
+
+func (cs *ClientSession) list(ctx context.Context, method string, offered func(*ServerCapabilities) bool, cursor *string, result any) error {
+	return cs.call(ctx, &clientCall{method: method, params: &ListParams{Cursor: cursor}, offered: offered}, result)
+}
+
+// Tools iterates over the tools of all pages. It ends at the first error, which
+// also a cursor that comes again is.
+func (cs *ClientSession) Tools(ctx context.Context) iter.Seq2[*Tool, error] {
+	return pages(func(cursor *string) ([]*Tool, *string, error) {
+		r, err := cs.ListTools(ctx, cursor)
+		if err != nil {
+			return nil, nil, err
+		}
+		return r.Tools, r.NextCursor, nil
+	})
+}
+
+// Resources iterates over the resources of all pages; see Tools.
+func (cs *ClientSession) Resources(ctx context.Context) iter.Seq2[*Resource, error] {
+	return pages(func(cursor *string) ([]*Resource, *string, error) {
+		r, err := cs.ListResources(ctx, cursor)
+		return r.Resources, r.NextCursor, err
+	})
+}
+
+// ResourceTemplates iterates over the templates of all pages; see Tools.
+func (cs *ClientSession) ResourceTemplates(ctx context.Context) iter.Seq2[*ResourceTemplate, error] {
+	return pages(func(cursor *string) ([]*ResourceTemplate, *string, error) {
+		r, err := cs.ListResourceTemplates(ctx, cursor)
+		return r.ResourceTemplates, r.NextCursor, err
+	})
+}
+
+// Prompts iterates over the prompts of all pages; see Tools.
+func (cs *ClientSession) Prompts(ctx context.Context) iter.Seq2[*Prompt, error] {
+	return pages(func(cursor *string) ([]*Prompt, *string, error) {
+		r, err := cs.ListPrompts(ctx, cursor)
+		return r.Prompts, r.NextCursor, err
+	})
+}
+
+// pages iterates over a list, page by page. Pages may be of any size, also empty.
+func pages[T any](page func(cursor *string) ([]T, *string, error)) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		var none T
+		seen := map[string]bool{}
+		for cursor := (*string)(nil); ; {
+			items, next, err := page(cursor)
+			if err != nil {
+				yield(none, err)
+				return
+			}
+			for _, item := range items {
+				if !yield(item, nil) {
+					return
+				}
+			}
+			switch {
+			case next == nil:
+				return
+			case seen[*next]:
+				yield(none, fmt.Errorf("%w: the list's cursor %.100q comes again", ErrInvalidResponse, *next))
+				return
+			case len(seen) >= maxPages:
+				yield(none, fmt.Errorf("%w: the list has more than %d pages", ErrInvalidResponse, maxPages))
+				return
+			}
+			seen[*next] = true
+			cursor = next
+		}
+	}
+}
+
+// CallTool calls a tool. args is anything that encodes to a JSON object; nil: no
+// arguments. A failure of the tool is no error but a result with IsError. A
+// structured result that does not fit the output schema that was listed last comes
+// with an error.
+func (cs *ClientSession) CallTool(ctx context.Context, name string, args any) (*CallToolResult, error) {
+	raw, err := marshal(args)
+	if err != nil {
+		return nil, fmt.Errorf("mcp: arguments of tool %q: %w", name, err)
+	}
+	if raw != nil && raw[0] != '{' {
+		return nil, fmt.Errorf("mcp: arguments of tool %q must be a JSON object, not %.40s", name, raw)
+	}
+	result := &CallToolResult{}
+	call := &clientCall{method: methodToolsCall, params: &CallToolParams{Name: name, Arguments: raw}, offered: offersTools}
+	if err := cs.call(ctx, call, result); err != nil {
+		return nil, err
+	}
+	return result, cs.checkOutput(name, result)
+}
+
+// checkOutput validates a structured result.
+func (cs *ClientSession) checkOutput(name string, r *CallToolResult) error {
+	cs.conn.mu.Lock()
+	o := cs.conn.schemas[name]
+	cs.conn.mu.Unlock()
+	if o == nil || r.IsError || cs.conn.c.opts.NoOutputCheck {
+		return nil
+	}
+	o.once.Do(func() { o.schema, o.err = CompileSchema(o.text) })
+	switch {
+	case o.err != nil:
+		return fmt.Errorf("mcp: the output schema of tool %q cannot be used: %w", name, o.err)
+	case r.StructuredContent == nil:
+		return fmt.Errorf("%w: tool %q has an output schema but returned no structured content", ErrInvalidResponse, name)
+	}
+	if err := o.schema.Validate(r.StructuredContent); err != nil {
+		return fmt.Errorf("%w: result of tool %q: %w", ErrInvalidResponse, name, err)
+	}
+	return nil
+}
+
+// ErrResourceNotFound is what a read of a resource that does not exist is to
+// errors.Is, whichever code the server gave it.
+var ErrResourceNotFound = errors.New("mcp: resource not found")
+
+// ReadResource reads a resource.
+func (cs *ClientSession) ReadResource(ctx context.Context, uri string) (*ReadResourceResult, error) {
+	result := &ReadResourceResult{}
+	err := cs.call(ctx, &clientCall{method: methodResourcesRead, params: &ReadResourceParams{URI: uri}, offered: offersResources}, result)
+	var e *Error
+	if errors.As(err, &e) && (e.Code == CodeResourceNotFound || e.Code == CodeInvalidParams) {
+		return nil, fmt.Errorf("%w: %q: %w", ErrResourceNotFound, uri, err)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return result, nil
+}
+
+// Subscribe asks for news of a resource, which come to ClientOptions.ResourceUpdated.
+func (cs *ClientSession) Subscribe(ctx context.Context, uri string) error {
+	return cs.call(ctx, &clientCall{method: methodSubscribe, params: &SubscribeParams{URI: uri}, offered: offersUpdates}, &EmptyResult{})
+}
+
+// Unsubscribe ends what Subscribe began.
+func (cs *ClientSession) Unsubscribe(ctx context.Context, uri string) error {
+	return cs.call(ctx, &clientCall{method: methodUnsubscribe, params: &SubscribeParams{URI: uri}, offered: offersUpdates}, &EmptyResult{})
+}
+
+// GetPrompt gets the messages of a prompt.
+func (cs *ClientSession) GetPrompt(ctx context.Context, name string, args map[string]string) (*GetPromptResult, error) {
+	result := &GetPromptResult{}
+	err := cs.call(ctx, &clientCall{method: methodPromptsGet, params: &GetPromptParams{Name: name, Arguments: args}, offered: offersPrompts}, result)
+	if err != nil {
+		return nil, err
+	}
+	return result, nil
+}
+
+// Complete asks how an argument could go on. A server of 2024-11-05 cannot say
+// whether it does that; one that does not has nothing to suggest.
+func (cs *ClientSession) Complete(ctx context.Context, p *CompleteParams) (*Completion, error) {
+	call := &clientCall{method: methodComplete, params: p, offered: offersValues}
+	silent := !cs.conn.rev.audio() // the revision before completions could be declared
+	if silent {
+		call.offered = nil
+	}
+	result := &CompleteResult{}
+	err := cs.call(ctx, call, result)
+	if silent && errors.Is(err, &Error{Code: CodeMethodNotFound}) {
+		err = nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &result.Completion, nil
+}
+
+// SetLoggingLevel sets the least important level of log messages that the server
+// sends, which come to ClientOptions.LoggingMessage.
+func (cs *ClientSession) SetLoggingLevel(ctx context.Context, level LoggingLevel) error {
+	if level.rank() < 0 {
+		return fmt.Errorf("mcp: unknown log level %q", level)
+	}
+	return cs.call(ctx, &clientCall{method: methodSetLevel, params: &SetLevelParams{Level: level}, offered: offersLogging}, &EmptyResult{})
+}
+
+// session is what handlers get.
+func (c *clientConn) session() *ClientSession { return &ClientSession{conn: c} }
+
+func (c *clientConn) batches() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.agreed.batches()
+}
+
+func (c *clientConn) admit(in *incoming) (bool, *Error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	in.rev = cmp.Or(c.agreed, newest)
+	return false, nil
+}
+
+func (c *clientConn) request(ctx context.Context, in *incoming) (any, error) {
+	o := &c.c.opts
+	switch {
+	case in.method == methodPing:
+		return &EmptyResult{}, nil
+	case in.method == methodRootsList && o.Roots != nil:
+		c.c.mu.Lock()
+		defer c.c.mu.Unlock()
+		return &ListRootsResult{Roots: c.c.roots}, nil
+	case in.method == methodRootsList:
+		return nil, Errorf(CodeMethodNotFound, "Roots not supported")
+	case in.method == methodCreateMessage && o.Sample != nil:
+		return c.sample(ctx, in)
+	case in.method == methodElicit && in.rev.elicits() && (o.Elicit != nil || o.Visit != nil):
+		return c.elicit(ctx, in)
+	}
+	return nil, Errorf(CodeMethodNotFound, "method %.100q is not offered by this client", in.method)
+}
+
+func (c *clientConn) sample(ctx context.Context, in *incoming) (any, error) {
+	p := &CreateMessageParams{}
+	err := decode(in.params, p)
+	if err == nil {
+		err = p.check(in.rev)
+	}
+	if (p.Tools != nil || p.ToolChoice != nil) && !c.c.opts.SampleTools {
+		err = errors.New("this client does not sample with tools")
+	}
+	if err != nil {
+		return nil, Errorf(CodeInvalidParams, "%s: %v", in.method, err)
+	}
+	r, err := c.c.opts.Sample(ctx, c.session(), p)
+	switch {
+	case err != nil:
+		return nil, err
+	case r == nil:
+		return nil, errors.New("ClientOptions.Sample returned neither a result nor an error")
+	}
+	return r, (&SamplingMessage{Role: r.Role, Content: r.Content}).check(in.rev)
+}
+
+func (c *clientConn) elicit(ctx context.Context, in *incoming) (any, error) {
+	p := &ElicitParams{}
+	if err := decode(in.params, p); err != nil {
+		return nil, Errorf(CodeInvalidParams, "%s: %v", in.method, err)
+	}
+	ask, err := c.c.opts.Elicit, error(nil)
+	switch p.Mode {
+	case "", "form":
+		err = p.RequestedSchema.check(newest)
+	case "url":
+		ask, err = c.c.opts.Visit, checkVisit(p)
+	default:
+		err = fmt.Errorf("mode must be form or url, not %.40q", p.Mode)
+	}
+	if err == nil && ask == nil {
+		err = fmt.Errorf("this client does not answer elicitations of mode %q", cmp.Or(p.Mode, "form"))
+	}
+	if err != nil {
+		return nil, Errorf(CodeInvalidParams, "%s: %v", in.method, err)
+	}
+	r, err := ask(ctx, c.session(), p)
+	switch {
+	case err != nil:
+		return nil, err
+	case r == nil:
+		return nil, errors.New("an elicitation was answered by neither a result nor an error")
+	}
+	answer := *r
+	if p.Mode != "url" && r.Accepted() {
+		if answer.Content, err = p.RequestedSchema.Fill(r.Content); err != nil {
+			return nil, err
+		}
+	}
+	return &answer, answer.check(p)
+}
+
+func (c *clientConn) notification(ctx context.Context, in *incoming) {
+	o, cs := &c.c.opts, c.session()
+	simple := map[string]func(context.Context, *ClientSession){noteToolsChanged: o.ToolsChanged,
+		notePromptsChanged: o.PromptsChanged, noteResourcesChanged: o.ResourcesChanged}
+	if in.method == noteToolsChanged {
+		c.mu.Lock()
+		clear(c.schemas)
+		c.mu.Unlock()
+	}
+	var err error
+	f, known := simple[in.method]
+	switch {
+	case known:
+		if f != nil {
+			f(ctx, cs)
+		}
+	case in.method == noteMessage:
+		err = deliver(ctx, cs, in, o.LoggingMessage)
+	case in.method == noteResourceUpdated:
+		err = deliver(ctx, cs, in, o.ResourceUpdated)
+	case in.method == noteElicitationComplete:
+		c.completed(in.params.member("elicitationId").str())
+		err = deliver(ctx, cs, in, o.ElicitationComplete)
+	case o.Notification != nil:
+		o.Notification(ctx, cs, in.method, in.params.raw())
+	}
+	if err != nil {
+		c.c.log.Warn("mcp: notification ignored", "method", in.method, "error", err)
+	}
+}
+
+// deliver decodes the parameters of a notification for its handler.
+func deliver[P any](ctx context.Context, cs *ClientSession, in *incoming, f func(context.Context, *ClientSession, *P)) error {
+	p := new(P)
+	if err := decode(in.params, p); err != nil || f == nil {
+		return err
+	}
+	f(ctx, cs, p)
+	return nil
+}

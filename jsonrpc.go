@@ -1,0 +1,1377 @@
+package mcp
+
+// JSON-RPC 2.0: messages, and the peer that stands at either end of a connection.
+//
+// What happens to bytes that arrive:
+//
+//	parseFrame            scan once, tell requests, notifications and responses apart
+//	peer.accept           one message or a batch
+//	  acceptRequest       duplicate? slot free? then the side admits it, in order
+//	    run               on a kept goroutine: side.request, then finish
+//	      finish          encode, and answer on the stream of the arrival
+//	  acceptNotification  cancelled and progress at once, the rest through one queue
+//	  acceptResponse      wakes the call that waits for it
+//
+// The peer knows no transport: what it has to say goes to the stream that the
+// arrival named, or that the caller of call gave. It knows no feature either:
+// those are behind side.
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+const (
+	maxBatch      = 100             // messages in one batch
+	maxRunning    = 1024            // requests that one peer runs at once, by default
+	maxNotes      = 1024            // notifications that wait for their handler
+	maxProgress   = 1024            // progress reports that wait for one caller
+	maxIdle       = 64              // goroutines that a crew keeps
+	maxPooled     = 2 << 20         // bytes of a buffer that is kept
+	defaultIdle   = 5 * time.Minute // without answer or progress, a call is given up
+	defaultMax    = time.Hour       // a call is given up whatever progress comes
+	handlersGrace = 5 * time.Second // for the application's handlers, when a connection closes
+)
+
+// An ID identifies a request: its own JSON text, a string or an integer, exactly
+// as it was written. The zero ID is none.
+type ID struct{ text string }
+
+// String returns the JSON text of the ID.
+func (id ID) String() string { return id.text }
+
+// IsZero reports whether there is no ID.
+func (id ID) IsZero() bool { return id.text == "" }
+
+// MarshalJSON returns the text of the ID.
+func (id ID) MarshalJSON() ([]byte, error) { return []byte(id.text), nil }
+
+// UnmarshalJSON accepts a string or an integer.
+func (id *ID) UnmarshalJSON(data []byte) error {
+	ix, err := scan(data)
+	if err != nil {
+		return err
+	}
+	parsed, ok := parseID(ix.root())
+	if !ok {
+		return fmt.Errorf("id %.60s is neither a string nor an integer", data)
+	}
+	*id = parsed
+	return nil
+}
+
+func integerID(n int64) ID { return ID{strconv.FormatInt(n, 10)} }
+
+// parseID accepts what can be an ID or a progress token.
+func parseID(v value) (ID, bool) {
+	switch v.kind() {
+	case kindString:
+		return ID{string(v.raw())}, true
+	case kindNumber:
+		if _, ok := integerText(string(v.raw())); ok {
+			return ID{string(v.raw())}, true
+		}
+	}
+	return ID{}, false
+}
+
+// key is the value the text stands for: 1.0 and 1 have one key, "1" another.
+func (id ID) key() string {
+	if id.text == "" || id.text[0] == '"' {
+		if strings.IndexByte(id.text, '\\') < 0 {
+			return id.text
+		}
+		return string(appendString(nil, string(unescape(nil, []byte(id.text[1:len(id.text)-1])))))
+	}
+	if strings.ContainsAny(id.text, ".eE") || id.text == "-0" {
+		text, _ := integerText(id.text)
+		return text
+	}
+	return id.text
+}
+
+// An Error is an error on the wire. Handlers return one to answer with exactly
+// that code; a client's methods return the server's (use errors.As). Two Errors
+// are the same to errors.Is if their codes are.
+type Error struct {
+	Code    int
+	Message string
+	Data    json.RawMessage // any JSON value; nil: none
+
+	status int         // of an HTTP answer, if nothing was written yet; 0: by the transport
+	header http.Header // likewise
+}
+
+// Errorf makes an Error.
+func Errorf(code int, format string, args ...any) *Error {
+	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
+}
+
+func (e *Error) Error() string { return fmt.Sprintf("%s (code %d)", e.Message, e.Code) }
+
+// Is reports whether target is an *Error of the same code.
+func (e *Error) Is(target error) bool {
+	t, ok := target.(*Error)
+	return ok && t.Code == e.Code
+}
+
+// WithHTTP returns a copy that, over HTTP, is answered with a status and headers
+// if nothing of the answer was written before.
+func (e *Error) WithHTTP(status int, h http.Header) *Error {
+	c := *e
+	c.status, c.header = status, h
+	return &c
+}
+
+// withData returns a copy with data.
+func (e *Error) withData(data any) *Error {
+	c := *e
+	c.Data, _ = marshal(data)
+	return &c
+}
+
+var (
+	// ErrClosed is what calls return, wrapped with the cause, when the connection is
+	// over.
+	ErrClosed = errors.New("mcp: connection closed")
+
+	// ErrRequestOver is returned by methods of a Request that would speak to the peer
+	// when the request has been answered.
+	ErrRequestOver = errors.New("mcp: the request is over")
+
+	// ErrInvalidResponse is returned, wrapped, by a call whose answer breaks the
+	// protocol.
+	ErrInvalidResponse = errors.New("mcp: invalid response")
+)
+
+// A TimeoutError is returned by a call that got no answer in time. It is
+// context.DeadlineExceeded to errors.Is, and never an *Error.
+type TimeoutError struct {
+	Method   string
+	Limit    time.Duration
+	Idle     bool      // the limit between signs of life, which progress renews
+	Progress time.Time // when progress was last seen; zero: never
+}
+
+func (e *TimeoutError) Error() string {
+	text := fmt.Sprintf("mcp: %s: no answer within %v", e.Method, e.Limit)
+	if e.Idle {
+		text = fmt.Sprintf("mcp: %s: neither answer nor progress for %v", e.Method, e.Limit)
+	}
+	if !e.Progress.IsZero() {
+		text += ", last progress at " + e.Progress.Format(time.TimeOnly)
+	}
+	return text
+}
+
+// Is makes the error a context.DeadlineExceeded.
+func (e *TimeoutError) Is(target error) bool { return target == context.DeadlineExceeded }
+
+// A CancelledError is the cause (see context.Cause) of the context of a handler
+// whose request the peer cancelled.
+type CancelledError struct{ Reason string }
+
+func (e *CancelledError) Error() string {
+	if e.Reason == "" {
+		return "mcp: cancelled by the peer"
+	}
+	return "mcp: cancelled by the peer: " + e.Reason
+}
+
+// wireError returns what is sent for err. What is not an *Error goes out without
+// detail; codes that the protocol keeps for itself become -32603.
+func wireError(err error) *Error {
+	var e *Error
+	if !errors.As(err, &e) {
+		return &Error{Code: CodeInternalError, Message: "internal error"}
+	}
+	reserved := -32099 <= e.Code && e.Code <= -32000
+	if reserved && e.Code != CodeResourceNotFound && e.Code != CodeURLElicitationRequired {
+		c := *e
+		c.Code = CodeInternalError
+		return &c
+	}
+	return e
+}
+
+// A buffer is memory for an encoded message. Whoever is given one owns it, and
+// ends with free.
+type buffer struct{ b []byte }
+
+var buffers = sync.Pool{New: func() any { return &buffer{make([]byte, 0, 512)} }}
+
+func newBuffer() *buffer { return buffers.Get().(*buffer) }
+
+func (b *buffer) free() {
+	if cap(b.b) <= maxPooled {
+		b.b = b.b[:0]
+		buffers.Put(b)
+	}
+}
+
+// encodeResult encodes a response; encodeError one with an error, without id if
+// id is zero.
+func encodeResult(id ID, result any, rev revision) (*buffer, error) {
+	b := newBuffer()
+	b.b = append(b.b, `{"jsonrpc":"2.0","id":`...)
+	b.b = append(b.b, id.text...)
+	b.b = append(b.b, `,"result":`...)
+	out, err := appendJSON(b.b, result, rev)
+	b.b = append(out, '}')
+	return b, err
+}
+
+func encodeError(id ID, e *Error) *buffer {
+	b := newBuffer()
+	b.b = append(b.b, `{"jsonrpc":"2.0",`...)
+	if !id.IsZero() {
+		b.b = append(append(append(b.b, `"id":`...), id.text...), ',')
+	}
+	b.b = append(b.b, `"error":{"code":`...)
+	b.b = strconv.AppendInt(b.b, int64(e.Code), 10)
+	b.b = appendString(append(b.b, `,"message":`...), e.Message)
+	if len(e.Data) > 0 {
+		if out, err := appendRaw(append(b.b, `,"data":`...), e.Data); err == nil {
+			b.b = out
+		}
+	}
+	b.b = append(b.b, "}}"...)
+	return b
+}
+
+// encodeMessage encodes a request, or a notification if id is zero. Members of
+// meta are the parameters' _meta; params itself then has none.
+func encodeMessage(id ID, method string, params any, meta Meta, rev revision) (*buffer, error) {
+	b := newBuffer()
+	b.b = append(b.b, `{"jsonrpc":"2.0",`...)
+	if !id.IsZero() {
+		b.b = append(append(append(b.b, `"id":`...), id.text...), ',')
+	}
+	b.b = appendString(append(b.b, `"method":`...), method)
+	var err error
+	if params != nil || len(meta) > 0 {
+		b.b, err = appendParams(append(b.b, `,"params":`...), params, meta, rev)
+	}
+	b.b = append(b.b, '}')
+	return b, err
+}
+
+func appendParams(b []byte, params any, meta Meta, rev revision) ([]byte, error) {
+	if len(meta) == 0 {
+		return appendJSON(b, params, rev)
+	}
+	b, err := appendForeign(append(b, `{"_meta":`...), meta)
+	if err != nil || params == nil {
+		return append(b, '}'), err
+	}
+	start := len(b)
+	if b, err = appendJSON(b, params, rev); err != nil {
+		return b, err
+	}
+	if string(b[start:]) == "{}" {
+		return append(b[:start], '}'), nil
+	}
+	b[start] = ',' // instead of its brace
+	return b, nil
+}
+
+type messageKind int8
+
+const (
+	invalidMessage messageKind = iota // bad says why
+	requestMessage
+	notificationMessage
+	responseMessage // err, or result
+)
+
+// A message is the envelope of one JSON-RPC message.
+type message struct {
+	kind   messageKind
+	id     ID // zero: none, or not readable
+	method string
+	params value // an object, or absent
+	result value // an object
+	err    error // of a response: an *Error, or why it is invalid
+	bad    *Error
+}
+
+// A frame is what arrived in one piece: a message, or a batch of them.
+type frame struct {
+	ix       index
+	batch    bool
+	messages []message
+	first    [1]message // memory for messages of one
+	bad      *Error     // the whole frame is refused
+}
+
+// parseFrame scans data once, which it keeps.
+func parseFrame(data []byte) *frame {
+	f := &frame{}
+	if err := f.ix.scan(data); err != nil {
+		f.bad = Errorf(CodeParseError, "not JSON: %v", err)
+		var te *textError
+		if errors.As(err, &te) && te.repeat {
+			f.bad = Errorf(CodeInvalidRequest, "invalid message: %v", err)
+		}
+		return f
+	}
+	root := f.ix.root()
+	if root.kind() != kindArray {
+		f.first[0] = parseMessage(root)
+		f.messages = f.first[:]
+		return f
+	}
+	f.batch = true
+	for v := range root.items() {
+		f.messages = append(f.messages, parseMessage(v))
+	}
+	return f
+}
+
+func parseMessage(v value) (m message) {
+	if v.kind() != kindObject {
+		m.bad = Errorf(CodeInvalidRequest, "invalid message: want an object, got %.40s", v.raw())
+		return m
+	}
+	var version, id, method, params, result, fault value
+	for name, w := range v.members() {
+		switch string(name.text()) {
+		case "jsonrpc":
+			version = w
+		case "id":
+			id = w
+		case "method":
+			method = w
+		case "params":
+			params = w
+		case "result":
+			result = w
+		case "error":
+			fault = w
+		}
+	}
+	known := true
+	if id.kind() != kindNone {
+		m.id, known = parseID(id)
+	}
+	invalid := func(code int, format string, args ...any) message {
+		m.kind, m.bad = invalidMessage, Errorf(code, format, args...)
+		return m
+	}
+	switch {
+	case method.kind() != kindNone:
+		m.kind = requestMessage
+		if id.kind() == kindNone {
+			m.kind = notificationMessage
+		}
+	case result.kind() == kindNone && fault.kind() == kindNone:
+		m.err = fmt.Errorf("%w: neither result nor error", ErrInvalidResponse)
+		return invalid(CodeInvalidRequest, "invalid message: no method")
+	default:
+		m.kind = responseMessage
+	}
+	if !version.is("2.0") {
+		m.err = fmt.Errorf("%w: jsonrpc is %.40s, want \"2.0\"", ErrInvalidResponse, version.raw())
+		if m.kind != responseMessage {
+			return invalid(CodeInvalidRequest, "invalid message: jsonrpc must be \"2.0\"")
+		}
+		return m
+	}
+	if m.kind == responseMessage {
+		m.response(result, fault)
+		return m
+	}
+	m.method = method.str()
+	switch {
+	case !known:
+		return invalid(CodeInvalidRequest, "invalid message: id %.40s is neither a string nor an integer", id.raw())
+	case method.kind() != kindString:
+		return invalid(CodeInvalidRequest, "invalid message: method must be a string")
+	case params.kind() == kindArray:
+		return invalid(CodeInvalidParams, "parameters must be an object, not an array")
+	case params.present() && params.kind() != kindObject:
+		return invalid(CodeInvalidRequest, "invalid message: parameters must be an object")
+	case params.present():
+		m.params = params
+	}
+	return m
+}
+
+// response fills in a response from its result and error members.
+func (m *message) response(result, fault value) {
+	switch {
+	case result.kind() != kindNone && fault.kind() != kindNone:
+		m.err = fmt.Errorf("%w: both result and error", ErrInvalidResponse)
+	case fault.kind() == kindString:
+		m.err = fmt.Errorf("%w: malformed error: %s", ErrInvalidResponse, fault.str())
+	case fault.kind() != kindNone:
+		code, ok := fault.member("code").integer()
+		text := fault.member("message")
+		if !ok || text.kind() != kindString {
+			m.err = fmt.Errorf("%w: malformed error: %.200s", ErrInvalidResponse, fault.raw())
+			return
+		}
+		m.err = &Error{Code: int(code), Message: text.str(), Data: fault.member("data").raw()}
+	case result.kind() != kindObject:
+		m.err = fmt.Errorf("%w: result is %.40s, want an object", ErrInvalidResponse, result.raw())
+	default:
+		m.result = result
+	}
+}
+
+// headID looks for the id in the beginning of a message that was cut off, and
+// tells whether it is a request's.
+func headID(head []byte) (id ID, request bool) {
+	s := scanner{data: head}
+	if s.peek() != '{' {
+		return ID{}, false
+	}
+	s.pos++
+	for s.peek() == '"' {
+		ix := &index{data: head}
+		s.nodes = s.nodes[:0]
+		if s.value(0) != nil {
+			break
+		}
+		ix.nodes = s.nodes
+		name := ix.root().str()
+		request = request || name == "method"
+		s.nodes = s.nodes[:0]
+		if s.peek() != ':' {
+			break
+		}
+		s.pos++
+		if s.value(0) != nil {
+			break
+		}
+		ix.nodes = s.nodes
+		if name == "id" {
+			id, _ = parseID(ix.root())
+		}
+		if s.peek() != ',' {
+			break
+		}
+		s.pos++
+	}
+	return id, request
+}
+
+// An outgoing is a request or notification on its way out.
+type outgoing struct {
+	id     ID // zero: a notification
+	method string
+	data   *buffer
+	header http.Header // for the HTTP request of a client; nil elsewhere
+	closes bool        // giving up is told by closing the exchange, where there is one
+}
+
+// A stream carries messages to the other side. Its methods may be called at once.
+type stream interface {
+	// send takes over m.data. Without an error the message will leave, in order; a
+	// later failure comes by peer.fail.
+	send(ctx context.Context, m *outgoing) error
+	// answer ends one request. It owns b; b nil means that there is no answer.
+	answer(b *buffer, e *Error)
+	// abandon tells the other side that nobody waits for m any more. It does not wait.
+	abandon(m *outgoing, cause error)
+}
+
+// An arrival says how bytes came. It is filled in by the transport and never changes.
+type arrival struct {
+	out      stream // for what the bytes cause
+	own      bool   // out carries nothing else
+	header   http.Header
+	identity *Identity
+	only     ID                        // on a client's exchange: the one call that may be answered here
+	pause    func(time.Duration) error // lets go of the connection but keeps the stream; nil: cannot
+}
+
+// A side is what a peer belongs to: a server's session, a client's session.
+type side interface {
+	// admit sees each request and notification in the order of arrival, before
+	// anything of the next message is looked at. It refuses what cannot be served now,
+	// and says what must be over, answer included, before the next message.
+	admit(in *incoming) (inOrder bool, refused *Error)
+	// request serves a request. A result is encoded for in.rev.
+	request(ctx context.Context, in *incoming) (any, error)
+	// notification handles a notification; one at a time, in order of arrival.
+	notification(ctx context.Context, in *incoming)
+	// batches reports whether arrays of messages are accepted.
+	batches() bool
+}
+
+// An incoming is a request or notification that arrived.
+type incoming struct {
+	message
+	p      *peer
+	a      *arrival
+	rev    revision // in which the answer is written; set by the side
+	ctx    context.Context
+	cancel context.CancelCauseFunc // nil for a notification
+
+	after func() // called when the answer is out; nil: nothing; set by the side
+
+	cancelled bool // by the peer: there will be no answer; guarded by p.mu
+}
+
+// A peer is one end of a connection.
+type peer struct {
+	side      side
+	log       *slog.Logger
+	crew      *crew
+	limit     int                             // requests running at once
+	malformed func(data []byte, reason error) // told of what is no message; nil: not told
+	done      chan struct{}                   // closed with cause
+	mute      bool                            // does not answer what is no request: a client
+	crash     bool                            // a panic goes on, after it was logged
+
+	mu       sync.Mutex // guards the fields below
+	cause    error      // why the peer is over; nil: it is not
+	lastID   int64
+	calls    map[int64]*pending
+	running  map[string]*incoming // by key of the id
+	busy     int                  // requests whose answer is not out yet
+	notes    []*incoming          // notifications that wait
+	noting   bool                 // a goroutine handles notes
+	accepted uint64               // notifications ever queued
+	handled  uint64               // of these, handled
+	waiting  []noteWait
+	free     []*pending
+	rest     chan struct{} // closed when nothing runs any more; nil: nobody waits for that
+}
+
+// A noteWait is a call that waits until some number of notifications were handled.
+type noteWait struct {
+	until uint64
+	done  chan struct{} // closed by the goroutine that handles notifications
+}
+
+func newPeer(s side, log *slog.Logger) *peer {
+	return &peer{side: s, log: log, crew: &crew{}, limit: maxRunning, done: make(chan struct{}),
+		calls: map[int64]*pending{}, running: map[string]*incoming{}}
+}
+
+// accept takes what arrived. It returns how many answers a.out will get: 0 or 1.
+// ctx is the parent of the contexts of handlers.
+func (p *peer) accept(ctx context.Context, f *frame, a *arrival) (answers int) {
+	if f.bad == nil && f.batch {
+		f.bad = p.checkBatch(f)
+	}
+	switch {
+	case f.bad != nil:
+		return p.refuse(f.ix.data, ID{}, f.bad, a)
+	case !f.batch:
+		return p.acceptMessage(ctx, &f.messages[0], a)
+	}
+	b := &batchStream{stream: a.out, left: 1} // nothing is sent before all are accepted
+	each := *a
+	each.out, each.own = b, false
+	for i := range f.messages {
+		b.expect()
+		n := p.acceptMessage(ctx, &f.messages[i], &each)
+		answers += n
+		if n == 0 {
+			b.answer(nil, nil)
+		}
+	}
+	if answers == 0 {
+		return 0
+	}
+	b.answer(nil, nil)
+	return 1
+}
+
+// checkBatch refuses batches that must not run, not even in part.
+func (p *peer) checkBatch(f *frame) *Error {
+	if !p.side.batches() {
+		return Errorf(CodeInvalidRequest, "batches are not part of this revision")
+	}
+	if len(f.messages) == 0 || len(f.messages) > maxBatch {
+		return Errorf(CodeInvalidRequest, "a batch has 1 to %d messages, not %d", maxBatch, len(f.messages))
+	}
+	ids, responses, others := map[string]bool{}, 0, 0
+	for _, m := range f.messages {
+		switch {
+		case m.method == methodInitialize:
+			return Errorf(CodeInvalidRequest, "initialize must not be in a batch")
+		case m.kind == requestMessage && ids[m.id.key()]:
+			return Errorf(CodeInvalidRequest, "id %s is used twice in one batch", m.id)
+		case m.kind == responseMessage:
+			responses++
+		default:
+			ids[m.id.key()] = true
+			others++
+		}
+	}
+	if responses > 0 && others > 0 {
+		return Errorf(CodeInvalidRequest, "a batch must not mix responses with other messages")
+	}
+	return nil
+}
+
+func (p *peer) acceptMessage(ctx context.Context, m *message, a *arrival) (answers int) {
+	switch m.kind {
+	case requestMessage:
+		return p.acceptRequest(&incoming{message: *m, p: p, a: a}, ctx)
+	case notificationMessage:
+		return p.acceptNotification(&incoming{message: *m, p: p, a: a, ctx: ctx})
+	case responseMessage:
+		p.acceptResponse(m.id, m.result, m.err, a)
+		return 0
+	}
+	if m.err != nil && p.acceptResponse(m.id, value{}, m.err, a) {
+		return 0
+	}
+	if m.method != "" && m.id.IsZero() && m.bad.Code == CodeInvalidParams { // a notification by form
+		p.log.Warn("mcp: invalid notification ignored", "method", m.method, "reason", m.bad)
+		return 0
+	}
+	return p.refuse(nil, m.id, m.bad, a)
+}
+
+// refuse answers what is no valid message. A client does so only if it can say to
+// which request; it reports the rest.
+func (p *peer) refuse(data []byte, id ID, e *Error, a *arrival) (answers int) {
+	p.log.Debug("mcp: message refused", "reason", e)
+	if p.malformed != nil && data != nil {
+		p.malformed(data, e)
+	}
+	if p.mute && id.IsZero() {
+		return 0
+	}
+	a.out.answer(encodeError(id, e), e)
+	return 1
+}
+
+// acceptHead takes a message of which only the beginning is known; it costs that
+// message, and the call that it was the answer of.
+func (p *peer) acceptHead(fe *FrameError, a *arrival) {
+	id, request := headID(fe.Head)
+	if !request && !id.IsZero() && p.acceptResponse(id, value{}, fe, a) {
+		return
+	}
+	p.refuse(fe.Head, id, Errorf(CodeInvalidRequest, "invalid message: %v", fe.Err), a)
+}
+
+func (p *peer) acceptRequest(in *incoming, ctx context.Context) (answers int) {
+	in.ctx, in.cancel = context.WithCancelCause(ctx)
+	if e := p.enter(in); e != nil {
+		id := in.id
+		if e == errDuplicate && !in.a.own {
+			id = ID{} // an answer with the id would settle the first request
+		}
+		in.cancel(nil)
+		in.a.out.answer(encodeError(id, e), e)
+		return 1
+	}
+	inOrder, refused := false, p.misnamed(in)
+	if refused == nil {
+		inOrder, refused = p.side.admit(in)
+	}
+	switch {
+	case refused != nil:
+		p.finish(in, nil, refused)
+	case inOrder:
+		in.do()
+	default:
+		p.crew.run(in)
+	}
+	return 1
+}
+
+// misnamed refuses a request that has the method of a notification, or the reverse.
+func (p *peer) misnamed(in *incoming) *Error {
+	if note := strings.HasPrefix(in.method, "notifications/"); note == (in.kind == notificationMessage) {
+		return nil
+	}
+	if in.kind == requestMessage {
+		return Errorf(CodeInvalidRequest, "%.100s is a notification and must have no id", in.method)
+	}
+	return Errorf(CodeInvalidRequest, "%.100q is a request and must have an id", in.method)
+}
+
+var errDuplicate = Errorf(CodeInvalidRequest, "a request with this id is still running")
+
+// enter makes in one of the running requests.
+func (p *peer) enter(in *incoming) *Error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	key := in.id.key()
+	switch {
+	case p.running[key] != nil:
+		return errDuplicate
+	case p.cause != nil:
+		return Errorf(CodeInternalError, "shutting down").WithHTTP(http.StatusServiceUnavailable, nil)
+	case p.busy >= p.limit && in.method != methodPing:
+		return Errorf(CodeInternalError, "too many requests at once: the limit is %d", p.limit).
+			WithHTTP(http.StatusServiceUnavailable, http.Header{"Retry-After": {"1"}})
+	}
+	p.busy++
+	p.running[key] = in
+	return nil
+}
+
+// do runs a request to its end, or handles the queue of notifications.
+func (in *incoming) do() {
+	if in.kind == notificationMessage {
+		in.p.handleNotes(in)
+		return
+	}
+	result, err := in.p.protect(in)
+	in.p.finish(in, result, err)
+}
+
+// protect calls the side and turns a panic into an error.
+func (p *peer) protect(in *incoming) (result any, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			p.log.Error("mcp: panic in a handler", "method", in.method, "panic", r, "stack", string(debug.Stack()))
+			if p.crash {
+				panic(r)
+			}
+			result, err = nil, errors.New("panic")
+		}
+	}()
+	return p.side.request(in.ctx, in)
+}
+
+// finish answers a request. Its id is free before the answer is out, its slot after.
+func (p *peer) finish(in *incoming, result any, err error) {
+	p.mu.Lock()
+	delete(p.running, in.id.key())
+	cancelled := in.cancelled
+	p.mu.Unlock()
+	in.cancel(nil)
+	in.a.out.answer(p.encodeAnswer(in, result, err, cancelled))
+	if in.after != nil {
+		in.after()
+	}
+	p.mu.Lock()
+	p.busy--
+	p.restLocked()
+	p.mu.Unlock()
+}
+
+func (p *peer) encodeAnswer(in *incoming, result any, err error, cancelled bool) (*buffer, *Error) {
+	if cancelled {
+		return nil, nil
+	}
+	if err == nil {
+		b, encodeErr := encodeResult(in.id, result, in.rev)
+		if encodeErr == nil {
+			return b, nil
+		}
+		b.free()
+		err = encodeErr
+	}
+	e := wireError(err)
+	if e.Code == CodeInternalError {
+		p.log.Error("mcp: request failed", "method", in.method, "error", err)
+	}
+	return encodeError(in.id, e), e
+}
+
+// acceptNotification handles what must not queue, and queues the rest.
+func (p *peer) acceptNotification(in *incoming) (answers int) {
+	switch in.method {
+	case noteCancelled:
+		p.cancelRequest(in)
+		return 0
+	case noteProgress:
+		p.acceptProgress(in)
+		return 0
+	}
+	refused := p.misnamed(in)
+	if refused == nil {
+		_, refused = p.side.admit(in)
+	}
+	if refused != nil {
+		p.log.Warn("mcp: notification ignored", "method", in.method, "reason", refused)
+		if in.a.own {
+			in.a.out.answer(encodeError(ID{}, refused), refused)
+			return 1
+		}
+		return 0
+	}
+	p.mu.Lock()
+	if len(p.notes) >= maxNotes {
+		p.mu.Unlock()
+		p.log.Warn("mcp: notification dropped, too many wait", "method", in.method)
+		return 0
+	}
+	p.accepted++
+	p.notes = append(p.notes, in)
+	start := !p.noting
+	p.noting = true
+	p.mu.Unlock()
+	if start {
+		p.crew.run(in)
+	}
+	return 0
+}
+
+// inNotification marks the context of a notification handler with its peer: a
+// call from there must not wait for the handler itself.
+type inNotification struct{}
+
+// handleNotes handles queued notifications, in order, until none is left.
+func (p *peer) handleNotes(in *incoming) {
+	for in != nil {
+		p.handleNote(in)
+		in = p.nextNote()
+	}
+}
+
+func (p *peer) handleNote(in *incoming) {
+	defer func() {
+		if r := recover(); r != nil {
+			p.log.Error("mcp: panic in a handler", "method", in.method, "panic", r, "stack", string(debug.Stack()))
+		}
+	}()
+	p.side.notification(context.WithValue(in.ctx, inNotification{}, p), in)
+}
+
+// nextNote counts a notification as handled, lets go the calls that waited for it,
+// and returns the next one.
+func (p *peer) nextNote() *incoming {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.notes = p.notes[1:]
+	p.handled++
+	kept := p.waiting[:0]
+	for _, w := range p.waiting {
+		if w.until <= p.handled {
+			close(w.done)
+		} else {
+			kept = append(kept, w)
+		}
+	}
+	p.waiting = kept
+	if len(p.notes) == 0 {
+		p.notes, p.noting = nil, false
+		p.restLocked()
+		return nil
+	}
+	return p.notes[0]
+}
+
+// cancelRequest ends the context of a request that the peer gave up. What cannot
+// be cancelled is ignored.
+func (p *peer) cancelRequest(in *incoming) {
+	id, _ := parseID(in.params.member("requestId"))
+	reason := in.params.member("reason").str()
+	p.mu.Lock()
+	r := p.running[id.key()]
+	if r != nil && r.method != methodInitialize {
+		r.cancelled = true
+	} else {
+		r = nil
+	}
+	p.mu.Unlock()
+	if r != nil {
+		p.log.Debug("mcp: request cancelled", "method", r.method, "reason", reason)
+		r.cancel(&CancelledError{reason})
+	}
+}
+
+// acceptProgress gives a report to the call that waits for it.
+func (p *peer) acceptProgress(in *incoming) {
+	var report Progress
+	n, ok := in.params.member("progressToken").integer()
+	if err := decode(in.params, &report); err != nil || !ok {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	c := p.calls[n]
+	if c == nil {
+		return
+	}
+	if len(c.progress) >= maxProgress {
+		c.progress = c.progress[:maxProgress-1] // the caller is slow: the newest counts
+	}
+	c.progress = append(c.progress, report)
+	c.signal()
+}
+
+// A pending is a call that waits for its answer.
+type pending struct {
+	wake  chan struct{} // has room for one; sent to by whoever changes the fields below
+	timer *time.Timer
+
+	// guarded by peer.mu
+	answered bool
+	result   value
+	err      error
+	barrier  uint64 // notifications accepted before the answer
+	progress []Progress
+}
+
+func (c *pending) signal() {
+	select {
+	case c.wake <- struct{}{}:
+	default:
+	}
+}
+
+// acceptResponse wakes the call that has the id. It reports whether there is one.
+func (p *peer) acceptResponse(id ID, result value, err error, a *arrival) bool {
+	if !a.only.IsZero() && id.IsZero() {
+		id = a.only // on an exchange of its own, an error without id is that call's
+	}
+	if !a.only.IsZero() && id.key() != a.only.key() {
+		p.log.Warn("mcp: answer to another request ignored", "id", id)
+		return false
+	}
+	if !p.settle(id, result, err) {
+		p.log.Warn("mcp: answer that nobody waits for ignored", "id", id)
+		return false
+	}
+	return true
+}
+
+func (p *peer) settle(id ID, result value, err error) bool {
+	n, numErr := strconv.ParseInt(id.key(), 10, 64)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	c := p.calls[n]
+	if numErr != nil || c == nil {
+		return false
+	}
+	delete(p.calls, n)
+	c.answered, c.result, c.err, c.barrier = true, result, err, p.accepted
+	c.signal()
+	return true
+}
+
+// fail ends a call of this peer with a local error.
+func (p *peer) fail(id ID, err error) { p.settle(id, value{}, err) }
+
+// callOptions are how a call is made.
+type callOptions struct {
+	rev      revision
+	meta     Meta
+	idle     time.Duration // 0: defaultIdle; negative: none
+	max      time.Duration // 0: defaultMax; negative: none
+	progress func(Progress)
+	header   http.Header
+	closes   bool
+}
+
+// call sends a request and waits for its result. An error is an *Error from the
+// peer, or local.
+func (p *peer) call(ctx context.Context, out stream, method string, params any, o callOptions) (value, error) {
+	if err := ctx.Err(); err != nil {
+		return value{}, err
+	}
+	n, c, err := p.begin()
+	if err != nil {
+		return value{}, err
+	}
+	defer p.end(n, c)
+	m := &outgoing{id: integerID(n), method: method, header: o.header, closes: o.closes}
+	if o.progress != nil {
+		meta := Meta{"progressToken": n}
+		for k, v := range o.meta {
+			meta[k] = v
+		}
+		o.meta = meta
+	}
+	if m.data, err = encodeMessage(m.id, method, params, o.meta, o.rev); err != nil {
+		m.data.free()
+		return value{}, fmt.Errorf("mcp: encoding %s: %w", method, err)
+	}
+	if err := out.send(ctx, m); err != nil {
+		return value{}, err
+	}
+	if err := p.await(ctx, out, m, c, &o); err != nil {
+		return value{}, err
+	}
+	p.awaitNotes(ctx, c.barrier)
+	return c.result, c.err
+}
+
+// begin makes a new pending call.
+func (p *peer) begin() (int64, *pending, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.cause != nil {
+		return 0, nil, p.cause
+	}
+	var c *pending
+	if n := len(p.free); n > 0 {
+		c, p.free = p.free[n-1], p.free[:n-1]
+	} else {
+		c = &pending{wake: make(chan struct{}, 1), timer: time.NewTimer(time.Hour)}
+	}
+	p.lastID++
+	p.calls[p.lastID] = c
+	return p.lastID, c, nil
+}
+
+// end forgets a call, and keeps its memory for the next.
+func (p *peer) end(n int64, c *pending) {
+	c.timer.Stop()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.calls, n)
+	select {
+	case <-c.wake:
+	default:
+	}
+	*c = pending{wake: c.wake, timer: c.timer}
+	if len(p.free) < maxIdle && p.cause == nil {
+		p.free = append(p.free, c)
+	}
+}
+
+// await returns when the call is answered, or given up.
+func (p *peer) await(ctx context.Context, out stream, m *outgoing, c *pending, o *callOptions) error {
+	watch := newWatch(m.method, o)
+	c.timer.Reset(watch.left())
+	for {
+		select {
+		case <-c.wake:
+			reports, answered := p.take(c)
+			if watch.see(reports) && !answered {
+				c.timer.Reset(watch.left())
+			}
+			if o.progress != nil {
+				for _, r := range reports {
+					o.progress(r)
+				}
+			}
+			if answered {
+				return nil
+			}
+		case <-ctx.Done():
+			return p.giveUp(out, m, fmt.Errorf("mcp: %s: %w", m.method, causeOf(ctx)))
+		case <-c.timer.C:
+			return p.giveUp(out, m, watch.expired())
+		}
+	}
+}
+
+// causeOf is why ctx ended; errors.Is finds its Err in it, too.
+func causeOf(ctx context.Context) error {
+	cause := context.Cause(ctx)
+	if errors.Is(cause, ctx.Err()) {
+		return cause
+	}
+	return fmt.Errorf("%w: %w", ctx.Err(), cause)
+}
+
+func (p *peer) take(c *pending) (reports []Progress, answered bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	reports, c.progress = c.progress, nil
+	return reports, c.answered
+}
+
+func (p *peer) giveUp(out stream, m *outgoing, cause error) error {
+	n, _ := strconv.ParseInt(m.id.text, 10, 64)
+	p.mu.Lock()
+	_, open := p.calls[n]
+	delete(p.calls, n)
+	p.mu.Unlock()
+	if open && m.method != methodInitialize {
+		out.abandon(m, cause)
+	}
+	return cause
+}
+
+// A watch is the two time limits of a call.
+type watch struct {
+	method     string
+	idle, max  time.Duration
+	start      time.Time
+	life       time.Time // the last sign of life
+	progressed bool
+	value      float64 // progress so far
+}
+
+func newWatch(method string, o *callOptions) *watch {
+	limit := func(d, otherwise time.Duration) time.Duration {
+		switch {
+		case d == 0:
+			return otherwise
+		case d < 0:
+			return 1 << 62 // for ever
+		}
+		return d
+	}
+	now := time.Now()
+	return &watch{method: method, idle: limit(o.idle, defaultIdle), max: limit(o.max, defaultMax), start: now, life: now}
+}
+
+// left is how long the call may still wait.
+func (w *watch) left() time.Duration {
+	return min(w.idle-time.Since(w.life), w.max-time.Since(w.start))
+}
+
+// see takes note of progress. Only progress that grows is a sign of life.
+func (w *watch) see(reports []Progress) (renewed bool) {
+	for _, r := range reports {
+		if !w.progressed || r.Value > w.value {
+			w.progressed, w.value, w.life, renewed = true, r.Value, time.Now(), true
+		}
+	}
+	return renewed
+}
+
+func (w *watch) expired() error {
+	e := &TimeoutError{Method: w.method, Limit: w.max}
+	if time.Since(w.start) < w.max {
+		e.Limit, e.Idle = w.idle, true
+	}
+	if w.progressed {
+		e.Progress = w.life
+	}
+	return e
+}
+
+// awaitNotes waits until the notifications that came before an answer are handled.
+func (p *peer) awaitNotes(ctx context.Context, barrier uint64) {
+	if ctx.Value(inNotification{}) == p {
+		return
+	}
+	p.mu.Lock()
+	if p.handled >= barrier {
+		p.mu.Unlock()
+		return
+	}
+	w := noteWait{barrier, make(chan struct{})}
+	p.waiting = append(p.waiting, w)
+	p.mu.Unlock()
+	select {
+	case <-w.done:
+	case <-ctx.Done():
+	}
+}
+
+// notify sends a notification.
+func (p *peer) notify(ctx context.Context, out stream, method string, params any, rev revision) error {
+	b, err := encodeMessage(ID{}, method, params, nil, rev)
+	if err != nil {
+		b.free()
+		return fmt.Errorf("mcp: encoding %s: %w", method, err)
+	}
+	return out.send(ctx, &outgoing{method: method, data: b})
+}
+
+// shut ends the peer: calls fail with cause, handlers' contexts end. It does not wait.
+func (p *peer) shut(cause error) {
+	p.failCalls(cause)
+	p.cancelAll(p.over())
+}
+
+// over is why the peer is over; nil if it is not.
+func (p *peer) over() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.cause
+}
+
+// failCalls ends all calls, and lets no new call or request begin.
+func (p *peer) failCalls(cause error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.cause == nil {
+		p.cause = cause
+		if !errors.Is(cause, ErrClosed) {
+			p.cause = fmt.Errorf("%w: %w", ErrClosed, cause)
+		}
+		close(p.done)
+	}
+	for n, c := range p.calls {
+		delete(p.calls, n)
+		c.answered, c.err = true, p.cause
+		c.signal()
+	}
+}
+
+// cancelAll ends the contexts of all handlers.
+func (p *peer) cancelAll(cause error) {
+	p.mu.Lock()
+	var running []*incoming
+	for _, in := range p.running {
+		running = append(running, in)
+	}
+	p.mu.Unlock()
+	for _, in := range running {
+		in.cancel(cause)
+	}
+}
+
+// restLocked lets go who waits for rest, if it has come.
+func (p *peer) restLocked() {
+	if p.busy == 0 && !p.noting && p.rest != nil {
+		close(p.rest)
+		p.rest = nil
+	}
+}
+
+// settleDown waits until no request runs and no notification waits, at most for d.
+func (p *peer) settleDown(d time.Duration) {
+	p.mu.Lock()
+	if p.rest == nil {
+		p.rest = make(chan struct{})
+	}
+	rest := p.rest
+	p.restLocked()
+	p.mu.Unlock()
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-rest:
+	case <-t.C:
+	}
+}
+
+// wait waits for the peer's goroutines, for handlers at most handlersGrace. The
+// error names the methods that still run.
+func (p *peer) wait() error {
+	if p.crew.close(handlersGrace) {
+		return nil
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	names := map[string]bool{}
+	for _, in := range p.running {
+		names[in.method] = true
+	}
+	return fmt.Errorf("mcp: handlers still running after %v: %s", handlersGrace, strings.Join(sortedKeys(names), ", "))
+}
+
+// A batchStream makes one answer of those to a batch.
+type batchStream struct {
+	stream // requests and notifications pass
+
+	mu    sync.Mutex // guards the fields below
+	left  int        // answers that are to come
+	array *buffer    // those that came
+}
+
+func (s *batchStream) expect() {
+	s.mu.Lock()
+	s.left++
+	s.mu.Unlock()
+}
+
+func (s *batchStream) answer(b *buffer, _ *Error) {
+	s.mu.Lock()
+	if b != nil {
+		if s.array == nil {
+			s.array = newBuffer()
+			s.array.b = append(s.array.b, '[')
+		} else {
+			s.array.b = append(s.array.b, ',')
+		}
+		s.array.b = append(s.array.b, b.b...)
+		b.free()
+	}
+	s.left--
+	left, array := s.left, s.array
+	s.mu.Unlock()
+	if left > 0 {
+		return
+	}
+	if array != nil {
+		array.b = append(array.b, ']')
+	}
+	s.stream.answer(array, nil)
+}
+
+// A crew is goroutines that are kept for the next job, since a fresh one grows
+// its stack anew each time. The zero crew is ready.
+type crew struct {
+	mu     sync.Mutex // guards the fields below
+	idle   []chan job // each has room for one, sent by run; closed by close
+	size   int        // goroutines
+	closed bool
+	ended  chan struct{} // closed when the last goroutine of a closed crew ends
+}
+
+type job interface{ do() }
+
+// run does j on another goroutine.
+func (c *crew) run(j job) {
+	c.mu.Lock()
+	if n := len(c.idle); n > 0 {
+		ch := c.idle[n-1]
+		c.idle = c.idle[:n-1]
+		c.mu.Unlock()
+		ch <- j
+		return
+	}
+	c.size++
+	c.mu.Unlock()
+	go c.work(j) // ends when the crew is closed, or when enough others are idle
+}
+
+func (c *crew) work(j job) {
+	ch := make(chan job, 1)
+	for ok := true; ok; {
+		j.do()
+		if !c.park(ch) {
+			break
+		}
+		j, ok = <-ch
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.size--
+	if c.size == 0 && c.ended != nil {
+		close(c.ended)
+		c.ended = nil
+	}
+}
+
+// park offers the goroutine that receives from ch for the next job. It reports
+// whether one is wanted.
+func (c *crew) park(ch chan job) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed || len(c.idle) >= maxIdle {
+		return false
+	}
+	c.idle = append(c.idle, ch)
+	return true
+}
+
+// close lets the idle goroutines end and waits for the others, at most for d. It
+// reports whether all have ended. Jobs may still be run.
+func (c *crew) close(d time.Duration) bool {
+	c.mu.Lock()
+	c.closed = true
+	for _, ch := range c.idle {
+		close(ch)
+	}
+	c.idle = nil
+	if c.size == 0 {
+		c.mu.Unlock()
+		return true
+	}
+	if c.ended == nil {
+		c.ended = make(chan struct{})
+	}
+	ended := c.ended
+	c.mu.Unlock()
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ended:
+		return true
+	case <-t.C:
+		return false
+	}
+}

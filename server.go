@@ -1,0 +1,1928 @@
+package mcp
+
+// The server: what it offers (a registry of tools, resources and prompts), the
+// Request that every handler gets, the session of a client, and one function per
+// method.
+//
+// A request comes from a peer to session.request, which opens a Request by the
+// rules of its era, calls the method's function through the interceptors, and
+// closes the result by the rules of the era. Nothing between these two edges asks
+// for the era or the transport.
+
+import (
+	"cmp"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"net/http"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	defaultPage      = 1000                  // items on a page of a list
+	maxCompletions   = 100                   // values in a completion (Completion, Response)
+	maxSubscriptions = 10_000                // of one session
+	maxElicitations  = 1_000                 // URL elicitations of one session that are not complete
+	maxMail          = 256                   // notifications without a request that wait in one session
+	maxBuckets       = 10_000                // callers that a rate limit keeps apart
+	coalesce         = 10 * time.Millisecond // list changes this close together are one
+	askTimeout       = 10 * time.Minute      // for an answer to a question: a person may have to think
+	progressBurst    = 256                   // progress notifications of one request at once
+	progressRate     = 50                    // and then, each second
+	maxMissedPings   = 3
+)
+
+// ServerOptions are the settings of a server. The zero value is right for most.
+type ServerOptions struct {
+	// Instructions tell the client's model how to use the server; "" for none.
+	Instructions string
+	// Logger gets what the server has to say about itself; nil: nothing is said.
+	Logger *slog.Logger
+	// PageSize is the most items on a page of a list; 0 means 1000.
+	PageSize int
+
+	// HasTools, HasResources and HasPrompts offer these before any is registered.
+	// Otherwise a feature is offered once something was registered for it.
+	HasTools, HasResources, HasPrompts bool
+
+	// Complete suggests values for arguments of prompts and of resource templates;
+	// nil: completion is not offered. More than 100 values are cut.
+	Complete func(ctx context.Context, r *Request, p *CompleteParams) (*Completion, error)
+
+	// Subscribe is asked before a client follows the updates of a resource; nil:
+	// subscriptions are not offered. It must not ask the client. Tell of updates with
+	// Server.ResourceUpdated.
+	Subscribe func(ctx context.Context, r *Request, uri string) error
+	// Unsubscribed is told when a session no longer follows a resource.
+	Unsubscribed func(uri string)
+
+	// RootsChanged is called when a client says that its roots have changed; ask for
+	// them with Request.Roots.
+	RootsChanged func(ctx context.Context, r *Request)
+
+	// NoLogging does not offer logging: what handlers log goes to Logger only.
+	NoLogging bool
+	// LogLevel is the least important level that a client gets before it chooses one;
+	// "" means info.
+	LogLevel LoggingLevel
+
+	// Visible reports whether a caller may know of a tool ("tool", by name), prompt
+	// ("prompt", by name), resource ("resource", by URI) or template ("template", by
+	// template). What is hidden is unknown to lists, calls and all else. nil: all is
+	// visible.
+	Visible func(r *Request, kind, name string) bool
+	// Intercept wraps every request, the first one outermost.
+	Intercept []Interceptor
+
+	// KeepAlive is the time between pings of the client; 0: none. Three in a row
+	// without an answer end the connection.
+	KeepAlive time.Duration
+	// AskTimeout is how long a question to the client may take; 0 means 10 minutes.
+	AskTimeout time.Duration
+	// MaxRequests is how many requests one connection may run at once; 0 means 1024.
+	MaxRequests int
+	// Revisions are the names of the revisions to serve; nil: all.
+	Revisions []string
+	// CrashOnPanic lets a panic of a handler end the process, after it was logged.
+	CrashOnPanic bool
+}
+
+// An Interceptor wraps the serving of a request: it may refuse, look at the
+// result of next, or replace it. What next returns is a pointer to the result type
+// of the method, or for lists an opaque value.
+type Interceptor func(ctx context.Context, r *Request, next func(context.Context) (any, error)) (any, error)
+
+// Handlers serve requests. They run concurrently; ctx ends when the client cancels
+// the request (context.Cause tells) or the connection is over. A panic is logged and
+// answered as an internal error.
+type (
+	// A ToolHandler serves tools/call. An error becomes a tool error with its text, an
+	// *Error the answer itself. See AddTool for the usual form.
+	ToolHandler func(ctx context.Context, r *Request, p *CallToolParams) (*CallToolResult, error)
+
+	// A ResourceHandler serves resources/read. An error that is ResourceNotFound's is
+	// answered like an unknown resource. For a template, r.Variables has the values.
+	ResourceHandler func(ctx context.Context, r *Request, p *ReadResourceParams) (*ReadResourceResult, error)
+
+	// A PromptHandler serves prompts/get. Required arguments are there.
+	PromptHandler func(ctx context.Context, r *Request, p *GetPromptParams) (*GetPromptResult, error)
+)
+
+// A Server offers tools, resources and prompts to any number of clients. Its
+// methods may be called at any time, from any goroutine.
+type Server struct {
+	info Implementation
+	opts ServerOptions
+	log  *slog.Logger
+
+	mu        sync.RWMutex // guards the fields below
+	tools     registry[*tool]
+	resources registry[*resourceEntry]
+	templates registry[*templateEntry]
+	prompts   registry[*promptEntry]
+	matching  []*templateEntry // templates in the order of registration
+	had       ServerCapabilities
+	failed    error // the first registration that failed
+	sessions  map[*session]struct{}
+}
+
+// NewServer makes a server. nil options are the zero ones.
+func NewServer(info *Implementation, opts *ServerOptions) *Server {
+	s := &Server{info: *info, sessions: map[*session]struct{}{}}
+	if opts != nil {
+		s.opts = *opts
+	}
+	s.log = cmp.Or(s.opts.Logger, slog.New(slog.DiscardHandler))
+	s.opts.PageSize = cmp.Or(max(s.opts.PageSize, 0), defaultPage)
+	s.opts.AskTimeout = cmp.Or(s.opts.AskTimeout, askTimeout)
+	s.opts.LogLevel = cmp.Or(s.opts.LogLevel, LevelInfo)
+	if info.Name == "" || info.Version == "" {
+		s.failed = errors.New("mcp: a server's Implementation needs a Name and a Version")
+	}
+	for _, name := range s.opts.Revisions {
+		if parseRevision(name) == 0 {
+			s.failed = fmt.Errorf("mcp: unknown revision %q in ServerOptions.Revisions", name)
+		}
+	}
+	return s
+}
+
+// Run serves one client over c until the client is gone, for which it returns nil,
+// or ctx ends. Requests that run at the end of input have half a second to finish.
+func (s *Server) Run(ctx context.Context, c Conn) error {
+	if err := s.registered(); err != nil {
+		_ = c.Close()
+		return err
+	}
+	ss := s.newSession()
+	d := newDuplex(c, ss.p)
+	ss.connect(d, d.windDown)
+	defer ss.end()
+	return d.run(ctx, nil)
+}
+
+// registered is the first error of a registration.
+func (s *Server) registered() error {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return s.failed
+}
+
+// register changes the registry, tells the clients, and keeps the first error.
+func (s *Server) register(kind mailBits, change func() error) error {
+	s.mu.Lock()
+	err := change()
+	if err != nil {
+		s.failed = cmp.Or(s.failed, err)
+	}
+	s.mu.Unlock()
+	if err == nil {
+		s.eachSession(func(ss *session) { ss.mail.changed(kind) })
+	}
+	return err
+}
+
+func (s *Server) eachSession(f func(*session)) {
+	s.mu.RLock()
+	list := make([]*session, 0, len(s.sessions))
+	for ss := range s.sessions {
+		list = append(list, ss)
+	}
+	s.mu.RUnlock()
+	for _, ss := range list {
+		f(ss)
+	}
+}
+
+// A registry holds things by name, sorted, so that lists are stable and a cursor
+// (the last name of a page) stays good while the list changes.
+type registry[T entry] struct {
+	entries []T
+	joined  [len(revisions)][]byte // all encoded entries of a list that fits one page; nil: not made
+}
+
+type entry interface {
+	name() string
+	encoded() *encodings
+}
+
+// encodings are the JSON texts of one listed thing, by revision.
+type encodings [len(revisions)][]byte
+
+// encodeAll encodes v for every revision, which also shows that it can be.
+func encodeAll(v any) (e encodings, err error) {
+	for rev := revision(1); rev <= newest && err == nil; rev++ {
+		e[rev], err = appendJSON(nil, v, rev)
+	}
+	return e, err
+}
+
+func (g *registry[T]) find(name string) (int, bool) {
+	return slices.BinarySearchFunc(g.entries, name, func(e T, name string) int {
+		return cmp.Compare(e.name(), name)
+	})
+}
+
+func (g *registry[T]) get(name string) (e T, ok bool) {
+	i, ok := g.find(name)
+	if ok {
+		e = g.entries[i]
+	}
+	return e, ok
+}
+
+func (g *registry[T]) add(kind string, e T) error {
+	i, ok := g.find(e.name())
+	if ok {
+		return fmt.Errorf("mcp: %s %q is registered already", kind, e.name())
+	}
+	g.entries = slices.Insert(g.entries, i, e)
+	clear(g.joined[:])
+	return nil
+}
+
+func (g *registry[T]) remove(name string) bool {
+	i, ok := g.find(name)
+	if ok {
+		g.entries = slices.Delete(g.entries, i, i+1)
+		clear(g.joined[:])
+	}
+	return ok
+}
+
+// A tool is a registered tool.
+type tool struct {
+	def     Tool
+	text    encodings
+	input   *Schema
+	output  *Schema // nil: no output schema
+	handler ToolHandler
+}
+
+type resourceEntry struct {
+	def     Resource
+	text    encodings
+	handler ResourceHandler
+}
+
+type templateEntry struct {
+	def      ResourceTemplate
+	text     encodings
+	template *uriTemplate
+	handler  ResourceHandler
+}
+
+type promptEntry struct {
+	def     Prompt
+	text    encodings
+	handler PromptHandler
+}
+
+func (e *tool) name() string          { return e.def.Name }
+func (e *resourceEntry) name() string { return e.def.URI }
+func (e *templateEntry) name() string { return e.def.URITemplate }
+func (e *promptEntry) name() string   { return e.def.Name }
+
+func (e *tool) encoded() *encodings          { return &e.text }
+func (e *resourceEntry) encoded() *encodings { return &e.text }
+func (e *templateEntry) encoded() *encodings { return &e.text }
+func (e *promptEntry) encoded() *encodings   { return &e.text }
+
+// AddTool registers a tool whose handler takes its arguments as a Go value and
+// returns its result as one.
+//
+// The input schema, unless t has one, is derived from In (see [SchemaFor]), which
+// must be a struct or map. Arguments are validated before they are decoded; what
+// does not fit is a tool error that the model can read.
+//
+// A string that the handler returns becomes a text block, [Content] and []Content
+// are themselves, a *[CallToolResult] is the result itself. Any other value is
+// structured content, with its JSON also as text; its type gives the output schema,
+// unless t has one. An error becomes a tool error with its text; an *[Error] is
+// answered as it is.
+//
+// AddTool returns an error that names what is wrong with t; if nobody looks at it,
+// serving reports it.
+func AddTool[In, Out any](s *Server, t *Tool, h func(ctx context.Context, r *Request, in In) (Out, error)) error {
+	c := *t
+	convert, err := resultOf(&c, reflect.TypeFor[Out]())
+	if c.InputSchema == nil && err == nil {
+		c.InputSchema, err = schemaOf(reflect.TypeFor[In]())
+	}
+	if err != nil {
+		return s.register(0, func() error { return fmt.Errorf("mcp: tool %q: %w", t.Name, err) })
+	}
+	return s.AddTool(&c, func(ctx context.Context, r *Request, p *CallToolParams) (*CallToolResult, error) {
+		var in In
+		if err := decode(r.arguments(), &in); err != nil {
+			return toolError("arguments: " + err.Error()), nil
+		}
+		out, err := h(ctx, r, in)
+		if err != nil {
+			return nil, err
+		}
+		return convert(out)
+	})
+}
+
+// resultOf returns how values of a type become results, and fills in the tool's
+// output schema where they are structured.
+func resultOf(t *Tool, out reflect.Type) (func(any) (*CallToolResult, error), error) {
+	plain := out.Kind() == reflect.String || out.Implements(contentType) || out.Kind() == reflect.Interface ||
+		out == reflect.TypeFor[[]Content]() || out == reflect.TypeFor[*CallToolResult]()
+	if plain || t.OutputSchema != nil {
+		return toResult, nil
+	}
+	var err error
+	t.OutputSchema, err = schemaOf(out)
+	return toResult, err
+}
+
+// toResult makes a result of what a typed handler returned.
+func toResult(out any) (*CallToolResult, error) {
+	switch v := out.(type) {
+	case *CallToolResult:
+		return v, nil
+	case Content:
+		return &CallToolResult{Content: []Content{v}}, nil
+	case []Content:
+		return &CallToolResult{Content: v}, nil
+	}
+	if v := reflect.ValueOf(out); v.Kind() == reflect.String {
+		return &CallToolResult{Content: []Content{&TextContent{Text: v.String()}}}, nil
+	}
+	text, err := appendForeign(nil, out)
+	if err != nil {
+		return nil, fmt.Errorf("result: %w", err)
+	}
+	return &CallToolResult{StructuredContent: text}, nil
+}
+
+func toolError(text string) *CallToolResult {
+	return &CallToolResult{Content: []Content{&TextContent{Text: text}}, IsError: true}
+}
+
+// AddTool registers a tool in its raw form: the handler gets the arguments as JSON,
+// which fits the input schema. A nil input schema means no arguments. See the
+// function AddTool for the usual form.
+func (s *Server) AddTool(t *Tool, h ToolHandler) error {
+	e := &tool{def: *t, handler: h}
+	err := e.prepare()
+	return s.register(toolsBit, func() error {
+		if err != nil {
+			return fmt.Errorf("mcp: tool %q: %w", t.Name, err)
+		}
+		s.had.Tools = &ToolCapability{ListChanged: true}
+		return s.tools.add("tool", e)
+	})
+}
+
+func (e *tool) prepare() (err error) {
+	if err := checkName(e.def.Name); err != nil {
+		return err
+	}
+	if e.handler == nil {
+		return errors.New("no handler")
+	}
+	if e.def.InputSchema == nil {
+		e.def.InputSchema = json.RawMessage(`{"type":"object","properties":{},"additionalProperties":false}`)
+	}
+	if e.input, err = CompileSchema(e.def.InputSchema); err != nil {
+		return fmt.Errorf("InputSchema: %w", err)
+	}
+	if !objectSchema(e.def.InputSchema) {
+		return errors.New(`InputSchema: type must be "object"`)
+	}
+	if e.def.OutputSchema != nil {
+		if e.output, err = CompileSchema(e.def.OutputSchema); err != nil {
+			return fmt.Errorf("OutputSchema: %w", err)
+		}
+	}
+	if err = checkListed(e.def.Icons, e.def.Meta, nil); err == nil {
+		e.text, err = encodeAll(&e.def)
+	}
+	return err
+}
+
+// checkName checks a tool's name (Tools, Tool Names).
+func checkName(name string) error {
+	if len(name) < 1 || len(name) > 128 {
+		return fmt.Errorf("Name must have 1 to 128 characters, not %d", len(name))
+	}
+	for _, c := range name {
+		if !(c < 0x80 && (metaLabel(string(c), "", false) || strings.ContainsRune("_-.", c))) {
+			return fmt.Errorf("Name must have only letters, digits, '_', '-' and '.', not %q", c)
+		}
+	}
+	return nil
+}
+
+// checkListed checks what all listed things have.
+func checkListed(icons []Icon, meta Meta, a *Annotations) error {
+	for i := range icons {
+		if err := icons[i].Check(); err != nil {
+			return fmt.Errorf("Icons: %w", err)
+		}
+	}
+	for _, key := range sortedKeys(meta) {
+		if err := CheckMetaKey(key); err != nil {
+			return fmt.Errorf("Meta: %w", err)
+		}
+	}
+	if a != nil && a.Priority != nil && !(*a.Priority >= 0 && *a.Priority <= 1) {
+		return fmt.Errorf("Annotations: Priority must be 0 to 1, not %v", *a.Priority)
+	}
+	return nil
+}
+
+// AddResource registers a resource. It wins over templates that match its URI.
+func (s *Server) AddResource(res *Resource, h ResourceHandler) error {
+	e := &resourceEntry{def: *res, handler: h}
+	err := checkURI(res.URI)
+	switch {
+	case err != nil:
+	case res.Name == "":
+		err = errors.New("no Name")
+	case h == nil:
+		err = errors.New("no handler")
+	default:
+		if err = checkListed(res.Icons, res.Meta, res.Annotations); err == nil {
+			e.text, err = encodeAll(&e.def)
+		}
+	}
+	return s.register(resourcesBit, func() error {
+		if err != nil {
+			return fmt.Errorf("mcp: resource %q: %w", res.URI, err)
+		}
+		s.had.Resources = &ResourceCapability{}
+		return s.resources.add("resource", e)
+	})
+}
+
+// AddResourceTemplate registers the resources whose URIs follow a template (RFC
+// 6570, levels 1 to 3, and {/name*}). Among templates that match, the first
+// registered serves. A simple {name} does not match a slash, {+name} does.
+func (s *Server) AddResourceTemplate(t *ResourceTemplate, h ResourceHandler) error {
+	e := &templateEntry{def: *t, handler: h}
+	var err error
+	e.template, err = parseURITemplate(t.URITemplate)
+	switch {
+	case err != nil:
+	case t.Name == "":
+		err = errors.New("no Name")
+	case h == nil:
+		err = errors.New("no handler")
+	default:
+		if err = checkListed(t.Icons, t.Meta, t.Annotations); err == nil {
+			e.text, err = encodeAll(&e.def)
+		}
+	}
+	return s.register(resourcesBit, func() error {
+		if err != nil {
+			return fmt.Errorf("mcp: resource template %q: %w", t.URITemplate, err)
+		}
+		s.had.Resources = &ResourceCapability{}
+		if err := s.templates.add("resource template", e); err != nil {
+			return err
+		}
+		s.matching = append(s.matching[:len(s.matching):len(s.matching)], e)
+		return nil
+	})
+}
+
+// AddPrompt registers a prompt.
+func (s *Server) AddPrompt(p *Prompt, h PromptHandler) error {
+	e := &promptEntry{def: *p, handler: h}
+	var err error
+	names := map[string]bool{}
+	for _, a := range p.Arguments {
+		if a == nil || a.Name == "" || names[a.Name] {
+			err = errors.New("Arguments must have names, and no two the same")
+			break
+		}
+		names[a.Name] = true
+	}
+	switch {
+	case err != nil:
+	case p.Name == "":
+		err = errors.New("no Name")
+	case h == nil:
+		err = errors.New("no handler")
+	default:
+		if err = checkListed(p.Icons, p.Meta, nil); err == nil {
+			e.text, err = encodeAll(&e.def)
+		}
+	}
+	return s.register(promptsBit, func() error {
+		if err != nil {
+			return fmt.Errorf("mcp: prompt %q: %w", p.Name, err)
+		}
+		s.had.Prompts = &PromptCapability{ListChanged: true}
+		return s.prompts.add("prompt", e)
+	})
+}
+
+// RemoveTools, RemoveResources, RemoveResourceTemplates and RemovePrompts take
+// back registrations. Names that are not registered are ignored.
+
+// RemoveTools removes tools by name.
+func (s *Server) RemoveTools(names ...string) { remove(s, toolsBit, &s.tools, names) }
+
+// RemoveResources removes resources by URI.
+func (s *Server) RemoveResources(uris ...string) { remove(s, resourcesBit, &s.resources, uris) }
+
+// RemovePrompts removes prompts by name.
+func (s *Server) RemovePrompts(names ...string) { remove(s, promptsBit, &s.prompts, names) }
+
+// RemoveResourceTemplates removes resource templates.
+func (s *Server) RemoveResourceTemplates(templates ...string) {
+	remove(s, resourcesBit, &s.templates, templates)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.matching = slices.DeleteFunc(slices.Clone(s.matching), func(e *templateEntry) bool {
+		return slices.Contains(templates, e.def.URITemplate)
+	})
+}
+
+func remove[T entry](s *Server, kind mailBits, g *registry[T], names []string) {
+	var any bool
+	s.mu.Lock()
+	for _, name := range names {
+		any = g.remove(name) || any
+	}
+	s.mu.Unlock()
+	if any {
+		s.eachSession(func(ss *session) { ss.mail.changed(kind) })
+	}
+}
+
+// ResourceUpdated tells the sessions that follow uri, or a URI above it that ends
+// in a slash, that the resource has changed.
+func (s *Server) ResourceUpdated(uri string) {
+	s.eachSession(func(ss *session) {
+		if ss.follows(uri) {
+			ss.mail.updated(uri)
+		}
+	})
+}
+
+// Log sends a message that no request caused to every session whose level lets it
+// pass. Inside a handler, use Request.Logger. data must hold no secrets.
+func (s *Server) Log(level LoggingLevel, logger string, data any) error {
+	p, err := logParams(level, logger, data)
+	if err != nil {
+		return err
+	}
+	s.eachSession(func(ss *session) {
+		if ss.logs(level) {
+			ss.mail.post(mailItem{noteMessage, p})
+		}
+	})
+	return nil
+}
+
+func logParams(level LoggingLevel, logger string, data any) (*LoggingMessageParams, error) {
+	if level.rank() < 0 {
+		return nil, fmt.Errorf("mcp: unknown log level %q", level)
+	}
+	raw, err := marshal(data)
+	if err != nil {
+		return nil, fmt.Errorf("mcp: log data: %w", err)
+	}
+	return &LoggingMessageParams{Level: level, Logger: logger, Data: raw}, nil
+}
+
+// ElicitationComplete tells the session that was asked to visit a URL, with that
+// ElicitationID, that what the person does there is done (2025-11-25; Elicitation,
+// Completion Notifications). An unknown ID is ignored.
+func (s *Server) ElicitationComplete(id string) {
+	s.eachSession(func(ss *session) {
+		if ss.elicited(id, false) {
+			ss.mail.post(mailItem{noteElicitationComplete, &ElicitationCompleteParams{ElicitationID: id}})
+		}
+	})
+}
+
+// capabilities computes what the server offers.
+func (s *Server) capabilities() *ServerCapabilities {
+	s.mu.RLock()
+	c := s.had
+	s.mu.RUnlock()
+	if s.opts.HasTools {
+		c.Tools = &ToolCapability{ListChanged: true}
+	}
+	if s.opts.HasPrompts {
+		c.Prompts = &PromptCapability{ListChanged: true}
+	}
+	if s.opts.HasResources || c.Resources != nil {
+		c.Resources = &ResourceCapability{ListChanged: true, Subscribe: s.opts.Subscribe != nil}
+	}
+	if !s.opts.NoLogging {
+		c.Logging = &Empty{}
+	}
+	if s.opts.Complete != nil {
+		c.Completions = &Empty{}
+	}
+	return &c
+}
+
+// serves reports whether the server may speak rev.
+func (s *Server) serves(rev revision) bool {
+	return rev > 0 && (s.opts.Revisions == nil || slices.Contains(s.opts.Revisions, rev.String()))
+}
+
+// negotiate chooses the revision for a client that asks for one (Lifecycle, Version
+// Negotiation).
+func (s *Server) negotiate(asked string) revision {
+	if rev := parseRevision(asked); s.serves(rev) {
+		return rev
+	}
+	for rev := newest; rev > 0; rev-- {
+		if s.serves(rev) {
+			return rev
+		}
+	}
+	return newest
+}
+
+// A Request is a request that a handler serves: all it may know, and how to speak
+// back while the request runs. Its fields must not be changed.
+type Request struct {
+	ID           ID
+	Method       string
+	Params       json.RawMessage // as received; nil: none
+	Meta         Meta
+	Revision     string              // that the client speaks
+	Client       *Implementation     // who calls, as it says of itself
+	Capabilities *ClientCapabilities // what the client can be asked
+	Identity     *Identity           // who calls, as the transport established; nil: not known
+	Header       http.Header         // of the HTTP request that carried it; nil elsewhere
+	Variables    map[string]string   // of the resource template that matched
+
+	server  *Server
+	session *session
+	in      *incoming
+	rev     revision
+	asker   asker
+
+	mu       sync.Mutex // guards the fields below
+	voice    voice      // nil: the request is over
+	token    ID         // for progress; zero: none wanted
+	bucket   bucket     // limits progress
+	progress Progress   // the last one
+	held     bool       // progress was not sent yet
+	asked    int        // questions without a name
+}
+
+// An asker asks the client, in the way of the place where the request runs.
+type asker interface {
+	ask(ctx context.Context, r *Request, questions []Question) ([]Answer, error)
+}
+
+// A voice carries what a request says beside its result.
+type voice interface {
+	say(ctx context.Context, method string, params any) error
+}
+
+// Ask asks the client several questions at once and waits for all answers. What
+// the client cannot answer is an error before anything is sent, and so is a
+// question that its revision cannot express.
+//
+// A handler must ask its questions in a fixed order, or name them, and must do what
+// cannot be undone after its last question: where the client speaks a revision
+// without server requests, the handler is run again from its start with the answers
+// so far. It must return the error of a question as it is.
+func (r *Request) Ask(ctx context.Context, questions ...Question) ([]Answer, error) {
+	if r.asker == nil {
+		return nil, fmt.Errorf("mcp: %s cannot ask the client", r.Method)
+	}
+	list := slices.Clone(questions)
+	var missing []string
+	for i := range list {
+		q := &list[i]
+		missing = append(missing, r.Capabilities.missing(q.needs(), r.rev)...)
+		if err := q.check(r.rev); err != nil {
+			return nil, err
+		}
+		if q.Name == "" {
+			r.mu.Lock()
+			r.asked++
+			q.Name = fmt.Sprint(r.asked)
+			r.mu.Unlock()
+		}
+	}
+	if missing != nil {
+		slices.Sort(missing)
+		return nil, fmt.Errorf("mcp: the client did not declare %s", strings.Join(slices.Compact(missing), ", "))
+	}
+	return r.asker.ask(ctx, r, list)
+}
+
+// Elicit asks the person in front of the client; see [Confirm] and [Visit]. The
+// content of an accepted form fits its schema. Never ask for secrets by form.
+func (r *Request) Elicit(ctx context.Context, p *ElicitParams) (*ElicitResult, error) {
+	answers, err := r.Ask(ctx, Question{Elicit: p})
+	if err != nil {
+		return nil, err
+	}
+	return answers[0].Elicit, nil
+}
+
+// Sample asks the client's model.
+//
+// Deprecated: by the protocol from 2026-07-28 on; it works.
+func (r *Request) Sample(ctx context.Context, p *CreateMessageParams) (*CreateMessageResult, error) {
+	answers, err := r.Ask(ctx, Question{Sample: p})
+	if err != nil {
+		return nil, err
+	}
+	return answers[0].Sample, nil
+}
+
+// Roots asks for the folders that the client works in. They inform; they are no
+// permission.
+//
+// Deprecated: by the protocol from 2026-07-28 on; it works.
+func (r *Request) Roots(ctx context.Context) ([]*Root, error) {
+	answers, err := r.Ask(ctx, Question{Roots: true})
+	if err != nil {
+		return nil, err
+	}
+	return answers[0].Roots, nil
+}
+
+// Progress reports how far the request is, if the client wants to know: total is 0
+// if unknown. A value that does not grow is dropped, as the protocol demands. At
+// most 256 reports are sent at once, and then 50 a second; the last one is always
+// sent, at the latest before the answer.
+func (r *Request) Progress(ctx context.Context, value, total float64, message string) error {
+	if math.IsNaN(value) || math.IsInf(value, 0) || math.IsNaN(total) || math.IsInf(total, 0) {
+		return fmt.Errorf("mcp: progress of %v of %v is not a number that JSON has", value, total)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case r.voice == nil:
+		return ErrRequestOver
+	case r.token.IsZero() || r.bucket.used && value <= r.progress.Value:
+		return nil
+	}
+	r.progress = Progress{value, total, message}
+	r.held = !r.bucket.take(progressRate, progressBurst)
+	if r.held {
+		return nil
+	}
+	return r.sayProgressLocked(ctx)
+}
+
+func (r *Request) sayProgressLocked(ctx context.Context) error {
+	r.held = false
+	return r.voice.say(ctx, noteProgress, &ProgressParams{r.token.text, r.progress})
+}
+
+// Notify sends a notification of the application's own, such as
+// "notifications/example/done". params must be JSON's idea of an object, or nil.
+func (r *Request) Notify(ctx context.Context, method string, params any) error {
+	return r.say(ctx, method, params)
+}
+
+func (r *Request) say(ctx context.Context, method string, params any) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.voice == nil {
+		return ErrRequestOver
+	}
+	return r.voice.say(ctx, method, params)
+}
+
+// Log sends a log message to the client if its level lets it pass. data is any
+// JSON value and must hold no secrets. When the request is over, it goes to the
+// server's own logger.
+func (r *Request) Log(ctx context.Context, level LoggingLevel, logger string, data any) error {
+	p, err := logParams(level, logger, data)
+	if err != nil || r.session.s.opts.NoLogging || !r.session.logs(level) {
+		return err
+	}
+	if err := r.say(ctx, noteMessage, p); err != ErrRequestOver {
+		return err
+	}
+	r.server.log.Log(ctx, level.slog(), "mcp: log message after the end of its request", "logger", logger, "data", string(p.Data))
+	return nil
+}
+
+// Logger returns a logger whose records reach the client, if its level lets them
+// pass, as an object with the record's attributes and "msg". An attribute "logger"
+// with a string becomes the message's logger.
+func (r *Request) Logger() *slog.Logger { return slog.New(&logHandler{r: r}) }
+
+// over silences the request, after the last progress.
+func (r *Request) over() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.held && r.voice != nil {
+		_ = r.sayProgressLocked(context.Background()) // the answer follows on the same way
+	}
+	r.voice = nil
+}
+
+// arguments are the arguments of a tool call as they arrived.
+func (r *Request) arguments() value { return r.in.params.member("arguments") }
+
+// ProgressParams are the parameters of notifications/progress.
+type ProgressParams struct {
+	token string
+	Progress
+}
+
+func (p *ProgressParams) appendTo(b []byte, rev revision) ([]byte, error) {
+	b = append(append(b, `{"progressToken":`...), p.token...)
+	start := len(b)
+	b, err := appendJSON(b, &p.Progress, rev)
+	b[start] = ','
+	return b, err
+}
+
+// A logHandler is the slog.Handler behind Request.Logger.
+type logHandler struct {
+	r      *Request
+	attrs  []slog.Attr // with their groups around them
+	groups []string
+}
+
+// slog levels of the protocol's levels.
+var slogLevels = map[LoggingLevel]slog.Level{LevelDebug: slog.LevelDebug, LevelInfo: slog.LevelInfo, LevelNotice: 2,
+	LevelWarning: slog.LevelWarn, LevelError: slog.LevelError, LevelCritical: 12, LevelAlert: 16, LevelEmergency: 20}
+
+func (l LoggingLevel) slog() slog.Level { return slogLevels[l] }
+
+// levelOf is the most important protocol level that a slog level reaches.
+func levelOf(l slog.Level) LoggingLevel {
+	level := LevelDebug
+	for _, p := range loggingLevels {
+		if l >= p.slog() {
+			level = p
+		}
+	}
+	return level
+}
+
+func (h *logHandler) Enabled(_ context.Context, l slog.Level) bool {
+	return !h.r.server.opts.NoLogging && h.r.session.logs(levelOf(l))
+}
+
+func (h *logHandler) Handle(ctx context.Context, rec slog.Record) error {
+	attrs := slices.Clone(h.attrs)
+	var own []slog.Attr
+	rec.Attrs(func(a slog.Attr) bool { own = append(own, a); return true })
+	attrs = append(attrs, inGroups(h.groups, own)...)
+	logger, data := "", map[string]any{}
+	for _, a := range attrs {
+		if a.Key == "logger" && a.Value.Kind() == slog.KindString {
+			logger = a.Value.String()
+			continue
+		}
+		addAttr(data, a)
+	}
+	data["msg"] = rec.Message
+	return h.r.Log(ctx, levelOf(rec.Level), logger, data)
+}
+
+func (h *logHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
+	c := *h
+	c.attrs = append(slices.Clone(h.attrs), inGroups(h.groups, attrs)...)
+	return &c
+}
+
+func (h *logHandler) WithGroup(name string) slog.Handler {
+	if name == "" {
+		return h
+	}
+	c := *h
+	c.groups = append(slices.Clone(h.groups), name)
+	return &c
+}
+
+// inGroups puts attributes into nested groups.
+func inGroups(groups []string, attrs []slog.Attr) []slog.Attr {
+	for _, g := range slices.Backward(groups) {
+		if len(attrs) > 0 {
+			attrs = []slog.Attr{{Key: g, Value: slog.GroupValue(attrs...)}}
+		}
+	}
+	return attrs
+}
+
+// addAttr adds an attribute to an object. Groups of one name are merged.
+func addAttr(data map[string]any, a slog.Attr) {
+	v := a.Value.Resolve()
+	if v.Kind() != slog.KindGroup {
+		if a.Key == "" {
+			return
+		}
+		data[a.Key] = v.Any()
+		switch x := v.Any().(type) {
+		case error:
+			data[a.Key] = x.Error()
+		case time.Duration:
+			data[a.Key] = x.String()
+		}
+		return
+	}
+	into := data
+	if a.Key != "" {
+		group, ok := data[a.Key].(map[string]any)
+		if !ok {
+			group = map[string]any{}
+		}
+		into = group
+		if len(v.Group()) > 0 {
+			data[a.Key] = group
+		}
+	}
+	for _, b := range v.Group() {
+		addAttr(into, b)
+	}
+}
+
+// A bucket is a token bucket. The zero bucket is full.
+type bucket struct {
+	used  bool
+	level float64 // tokens that are gone
+	last  time.Time
+}
+
+// take takes a token, if there is one.
+func (b *bucket) take(rate float64, burst int) bool {
+	now := time.Now()
+	b.level = max(0, b.level-rate*now.Sub(b.last).Seconds())
+	if !b.used {
+		b.level, b.used = 0, true
+	}
+	b.last = now
+	if b.level+1 > float64(burst) {
+		return false
+	}
+	b.level++
+	return true
+}
+
+// RateLimit returns an Interceptor that lets each caller (by identity, else by
+// session) make burst requests at once and then rate requests a second. ping is
+// free. It answers others with an internal error and, over HTTP, status 429.
+func RateLimit(rate float64, burst int) Interceptor {
+	var mu sync.Mutex // guards buckets
+	buckets := map[any]*bucket{}
+	return func(ctx context.Context, r *Request, next func(context.Context) (any, error)) (any, error) {
+		if r.Method == methodPing {
+			return next(ctx)
+		}
+		var caller any = r.session
+		if r.Identity != nil {
+			caller = r.Identity.Subject
+		}
+		mu.Lock()
+		b := buckets[caller]
+		if b == nil {
+			if len(buckets) >= maxBuckets {
+				clear(buckets) // full ones are as good as new
+			}
+			b = &bucket{}
+			buckets[caller] = b
+		}
+		ok := b.take(rate, burst)
+		mu.Unlock()
+		if !ok {
+			return nil, Errorf(CodeInternalError, "rate limit of %v requests a second exceeded", rate).
+				WithHTTP(http.StatusTooManyRequests, http.Header{"Retry-After": {"1"}})
+		}
+		return next(ctx)
+	}
+}
+
+// A session is what a client opened with initialize: the side of a server's peer.
+type session struct {
+	s     *Server
+	p     *peer
+	mail  mailbox
+	ready chan struct{} // closed by the notification that the client is initialized
+	gone  chan struct{} // closed by end
+
+	opened atomic.Pointer[opening] // nil before initialize
+	level  atomic.Int32            // rank of the least important level that the client gets
+
+	mu          sync.Mutex // guards the fields below
+	subscribed  map[string]bool
+	elicitation map[string]bool // ids of visits that are not complete
+	begun       bool            // ready is closed
+	out         stream          // for what no request caused
+	hangUp      func(error)     // ends the connection
+
+	workers sync.WaitGroup // the carrier of mail and the keepalive
+}
+
+// An opening is what initialize settled; it never changes.
+type opening struct {
+	rev    revision
+	client *Implementation
+	caps   *ClientCapabilities
+}
+
+func (s *Server) newSession() *session {
+	ss := &session{s: s, ready: make(chan struct{}), gone: make(chan struct{})}
+	ss.mail.wake = make(chan struct{}, 1)
+	ss.mail.log = s.log
+	ss.p = newPeer(ss, s.log)
+	ss.p.crash = s.opts.CrashOnPanic
+	if s.opts.MaxRequests > 0 {
+		ss.p.limit = s.opts.MaxRequests
+	}
+	ss.level.Store(int32(s.opts.LogLevel.rank()))
+	s.mu.Lock()
+	s.sessions[ss] = struct{}{}
+	s.mu.Unlock()
+	return ss
+}
+
+// connect says where messages go that no request caused, and how to end it all.
+func (ss *session) connect(out stream, hangUp func(error)) {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	ss.out, ss.hangUp = out, hangUp
+}
+
+// end forgets the session.
+func (ss *session) end() {
+	ss.s.mu.Lock()
+	delete(ss.s.sessions, ss)
+	ss.s.mu.Unlock()
+	close(ss.gone)
+	ss.workers.Wait()
+	ss.mu.Lock()
+	uris := sortedKeys(ss.subscribed)
+	ss.subscribed = nil
+	ss.mu.Unlock()
+	if f := ss.s.opts.Unsubscribed; f != nil {
+		for _, uri := range uris {
+			f(uri)
+		}
+	}
+}
+
+func (ss *session) batches() bool {
+	o := ss.opened.Load()
+	return o != nil && o.rev.batches()
+}
+
+func (ss *session) admit(in *incoming) (inOrder bool, refused *Error) {
+	o := ss.opened.Load()
+	if in.kind == notificationMessage {
+		if o == nil {
+			return false, Errorf(CodeInvalidRequest, "not initialized: send initialize first")
+		}
+		return false, nil
+	}
+	in.rev = newest
+	if o != nil {
+		in.rev = o.rev
+	}
+	m := serverMethod(in.method)
+	switch {
+	case m.serve == nil:
+		return false, Errorf(CodeMethodNotFound, "method %.100q not found", in.method)
+	case in.method == methodInitialize && o != nil:
+		return false, Errorf(CodeInvalidRequest, "already initialized")
+	case o == nil && in.method != methodInitialize && in.method != methodPing:
+		return false, Errorf(CodeInvalidRequest, "not initialized: send initialize first")
+	}
+	return m.inOrder, nil
+}
+
+func (ss *session) request(ctx context.Context, in *incoming) (any, error) {
+	era := serverEra(in)
+	r, refused := era.open(ss, in)
+	if refused != nil {
+		return nil, refused
+	}
+	result, err := ss.s.serve(ctx, r)
+	r.over()
+	return era.close(r, result, err)
+}
+
+// An eraRules is the two edges of an era; nothing between them asks for it.
+type eraRules struct {
+	open  func(*session, *incoming) (*Request, *Error)
+	close func(*Request, any, error) (any, error)
+}
+
+// serverEra tells the era of a request.
+func serverEra(*incoming) eraRules { return eraRules{openSessionRequest, closeSessionRequest} }
+
+// openSessionRequest fills in a Request of the session era.
+func openSessionRequest(ss *session, in *incoming) (*Request, *Error) {
+	r := &Request{ID: in.id, Method: in.method, Params: in.params.raw(), Identity: in.a.identity, Header: in.a.header,
+		Client: &Implementation{}, Capabilities: &ClientCapabilities{},
+		server: ss.s, session: ss, in: in, rev: in.rev}
+	if o := ss.opened.Load(); o != nil {
+		r.rev, r.Client, r.Capabilities = o.rev, o.client, o.caps
+	}
+	r.Revision = r.rev.String()
+	if meta := in.params.member("_meta"); meta.present() {
+		if err := decode(meta, &r.Meta); err != nil {
+			return nil, Errorf(CodeInvalidParams, "_meta: %v", err)
+		}
+		if token := meta.member("progressToken"); token.present() {
+			var ok bool
+			if r.token, ok = parseID(token); !ok {
+				return nil, Errorf(CodeInvalidParams, "_meta.progressToken must be a string or an integer, not %.40s", token.raw())
+			}
+		}
+	}
+	if !serverMethod(in.method).inOrder { // else the answer could not be read
+		r.asker = liveAsker{}
+	}
+	r.voice = replyVoice{r}
+	return r, nil
+}
+
+// closeSessionRequest makes of an error what the client can take.
+func closeSessionRequest(r *Request, result any, err error) (any, error) {
+	var e *Error
+	if !errors.As(err, &e) || e.Code != CodeURLElicitationRequired {
+		return result, err
+	}
+	if !r.rev.rich() || !r.Capabilities.Elicitation.url() {
+		if r.Method == methodToolsCall {
+			return toolError(e.Message), nil
+		}
+		return nil, Errorf(CodeInternalError, "%s", e.Message)
+	}
+	var data struct {
+		Elicitations []ElicitParams `json:"elicitations"`
+	}
+	if decodeErr := decodeJSON(e.Data, &data); decodeErr == nil {
+		for _, p := range data.Elicitations {
+			r.session.elicited(p.ElicitationID, true)
+		}
+	}
+	return nil, e
+}
+
+// A replyVoice speaks on the stream of the request.
+type replyVoice struct{ r *Request }
+
+func (v replyVoice) say(ctx context.Context, method string, params any) error {
+	return v.r.in.p.notify(ctx, v.r.in.a.out, method, params, v.r.rev)
+}
+
+// A liveAsker sends the questions on the stream of the request and waits.
+type liveAsker struct{}
+
+func (liveAsker) ask(ctx context.Context, r *Request, questions []Question) ([]Answer, error) {
+	select {
+	case <-r.session.ready: // before that only pings are allowed (Lifecycle, Initialization)
+	case <-ctx.Done():
+		return nil, causeOf(ctx)
+	}
+	answers, errs := make([]Answer, len(questions)), make([]error, len(questions))
+	var all sync.WaitGroup
+	for i := range questions {
+		one := func() { answers[i], errs[i] = r.askOne(ctx, &questions[i]) }
+		if i == len(questions)-1 {
+			one()
+			break
+		}
+		all.Go(one) // ends with the answer
+	}
+	all.Wait()
+	return answers, errors.Join(errs...)
+}
+
+func (r *Request) askOne(ctx context.Context, q *Question) (Answer, error) {
+	if q.Elicit != nil && q.Elicit.Mode == "url" {
+		c := *q.Elicit
+		c.ElicitationID = orNewID(c.ElicitationID)
+		q.Elicit = &c
+		r.session.elicited(c.ElicitationID, true)
+	}
+	method, params := q.method()
+	limit := r.server.opts.AskTimeout
+	result, err := r.in.p.call(ctx, r.in.a.out, method, params, callOptions{rev: r.rev, idle: limit, max: limit})
+	if err != nil {
+		return Answer{}, err
+	}
+	return q.answer(result)
+}
+
+// serve calls the function of a method, through the interceptors.
+func (s *Server) serve(ctx context.Context, r *Request) (any, error) {
+	m := serverMethod(r.Method)
+	if m.offered != nil && !m.offered(s.capabilities()) {
+		return nil, Errorf(CodeMethodNotFound, "method %q is not offered by this server", r.Method)
+	}
+	next := func(ctx context.Context) (any, error) { return m.serve(s, ctx, r) }
+	for _, i := range slices.Backward(s.opts.Intercept) {
+		inner := next
+		next = func(ctx context.Context) (any, error) { return i(ctx, r, inner) }
+	}
+	return next(ctx)
+}
+
+// A method is how a server serves a method.
+type method struct {
+	serve   func(*Server, context.Context, *Request) (any, error)
+	offered func(*ServerCapabilities) bool // nil: always
+	inOrder bool                           // over before the next message is looked at
+}
+
+func offersTools(c *ServerCapabilities) bool     { return c.Tools != nil }
+func offersResources(c *ServerCapabilities) bool { return c.Resources != nil }
+func offersPrompts(c *ServerCapabilities) bool   { return c.Prompts != nil }
+func offersUpdates(c *ServerCapabilities) bool   { return c.Resources != nil && c.Resources.Subscribe }
+func offersLogging(c *ServerCapabilities) bool   { return c.Logging != nil }
+func offersValues(c *ServerCapabilities) bool    { return c.Completions != nil }
+
+// serverMethod finds a method by name; its serve is nil if there is none.
+func serverMethod(name string) method {
+	switch name {
+	case methodInitialize:
+		return method{serve: (*Server).initialize, inOrder: true}
+	case methodPing:
+		return method{serve: (*Server).ping}
+	case methodToolsList:
+		return method{serve: (*Server).listTools, offered: offersTools}
+	case methodToolsCall:
+		return method{serve: (*Server).callTool, offered: offersTools}
+	case methodResourcesList:
+		return method{serve: (*Server).listResources, offered: offersResources}
+	case methodTemplatesList:
+		return method{serve: (*Server).listTemplates, offered: offersResources}
+	case methodResourcesRead:
+		return method{serve: (*Server).readResource, offered: offersResources}
+	case methodSubscribe:
+		return method{serve: (*Server).subscribe, offered: offersUpdates, inOrder: true}
+	case methodUnsubscribe:
+		return method{serve: (*Server).unsubscribe, offered: offersUpdates, inOrder: true}
+	case methodPromptsList:
+		return method{serve: (*Server).listPrompts, offered: offersPrompts}
+	case methodPromptsGet:
+		return method{serve: (*Server).getPrompt, offered: offersPrompts}
+	case methodComplete:
+		return method{serve: (*Server).complete, offered: offersValues}
+	case methodSetLevel:
+		return method{serve: (*Server).setLevel, offered: offersLogging, inOrder: true}
+	}
+	return method{}
+}
+
+// params decodes the parameters of a request.
+func params[P any](r *Request) (*P, *Error) {
+	p := new(P)
+	if err := decode(r.in.params, p); err != nil {
+		return nil, Errorf(CodeInvalidParams, "%s: invalid parameters: %v", r.Method, err)
+	}
+	return p, nil
+}
+
+func (s *Server) initialize(_ context.Context, r *Request) (any, error) {
+	p, refused := params[InitializeParams](r)
+	if refused != nil {
+		return nil, refused
+	}
+	rev := s.negotiate(p.ProtocolVersion)
+	r.in.rev = rev
+	r.session.opened.Store(&opening{rev, p.ClientInfo, p.Capabilities})
+	result := &InitializeResult{ProtocolVersion: rev.String(), Capabilities: s.capabilities(), ServerInfo: &s.info}
+	if s.opts.Instructions != "" {
+		result.Instructions = &s.opts.Instructions
+	}
+	return result, nil
+}
+
+func (s *Server) ping(context.Context, *Request) (any, error) { return &EmptyResult{}, nil }
+
+func (s *Server) listTools(_ context.Context, r *Request) (any, error) {
+	return list(r, &s.tools, "tool", "tools")
+}
+
+func (s *Server) listResources(_ context.Context, r *Request) (any, error) {
+	return list(r, &s.resources, "resource", "resources")
+}
+
+func (s *Server) listTemplates(_ context.Context, r *Request) (any, error) {
+	return list(r, &s.templates, "template", "resourceTemplates")
+}
+
+func (s *Server) listPrompts(_ context.Context, r *Request) (any, error) {
+	return list(r, &s.prompts, "prompt", "prompts")
+}
+
+// A listPage is the result of a list method: encoded items.
+type listPage struct {
+	member string
+	items  []byte // joined by commas
+	next   string // cursor; "": there is no next page
+}
+
+func (p *listPage) appendTo(b []byte, _ revision) ([]byte, error) {
+	b = append(append(appendString(append(b, '{'), p.member), ":["...), p.items...)
+	b = append(b, ']')
+	if p.next != "" {
+		b = appendString(append(b, `,"nextCursor":`...), p.next)
+	}
+	return append(b, '}'), nil
+}
+
+// list makes a page of what the caller may see.
+func list[T entry](r *Request, g *registry[T], kind, member string) (any, error) {
+	p, refused := params[ListParams](r)
+	if refused != nil {
+		return nil, refused
+	}
+	s := r.server
+	after := ""
+	if p.Cursor != nil {
+		var ok bool
+		if after, ok = parseCursor(kind, *p.Cursor); !ok {
+			return nil, Errorf(CodeInvalidParams, "cursor %.100q is not one of this list", *p.Cursor)
+		}
+	}
+	if p.Cursor == nil && s.opts.Visible == nil {
+		if page := g.whole(s, r.rev, member); page != nil {
+			return page, nil
+		}
+	}
+	s.mu.RLock()
+	entries := g.entries
+	if p.Cursor != nil {
+		i, found := g.find(after)
+		if found {
+			i++
+		}
+		entries = entries[i:]
+	}
+	entries = slices.Clone(entries)
+	s.mu.RUnlock()
+	page := &listPage{member: member}
+	for n, last := 0, ""; len(entries) > 0; entries = entries[1:] {
+		e := entries[0]
+		if !r.visible(kind, e.name()) {
+			continue
+		}
+		if n == s.opts.PageSize {
+			page.next = makeCursor(kind, last)
+			break
+		}
+		if n > 0 {
+			page.items = append(page.items, ',')
+		}
+		page.items = append(page.items, e.encoded()[r.rev]...)
+		n, last = n+1, e.name()
+	}
+	return page, nil
+}
+
+// whole returns the page of all entries, joined once; nil if they need more pages.
+func (g *registry[T]) whole(s *Server, rev revision, member string) *listPage {
+	s.mu.RLock()
+	joined, many := g.joined[rev], len(g.entries) > s.opts.PageSize
+	s.mu.RUnlock()
+	if many {
+		return nil
+	}
+	if joined == nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		joined = []byte{}
+		for i, e := range g.entries {
+			if i > 0 {
+				joined = append(joined, ',')
+			}
+			joined = append(joined, e.encoded()[rev]...)
+		}
+		g.joined[rev] = joined
+	}
+	return &listPage{member: member, items: joined}
+}
+
+// A cursor is the kind of a list and the last name of a page, not to be read by
+// clients.
+func makeCursor(kind, last string) string {
+	return base64.RawURLEncoding.EncodeToString([]byte(kind + ":" + last))
+}
+
+func parseCursor(kind, cursor string) (last string, ok bool) {
+	text, err := base64.RawURLEncoding.Strict().DecodeString(cursor)
+	last, ok = strings.CutPrefix(string(text), kind+":")
+	return last, ok && err == nil && last != ""
+}
+
+// visible asks the application whether the caller may know of something.
+func (r *Request) visible(kind, name string) bool {
+	f := r.server.opts.Visible
+	return f == nil || f(r, kind, name)
+}
+
+func (s *Server) callTool(ctx context.Context, r *Request) (any, error) {
+	p, refused := params[CallToolParams](r)
+	if refused != nil {
+		return nil, refused
+	}
+	s.mu.RLock()
+	t, ok := s.tools.get(p.Name)
+	s.mu.RUnlock()
+	if !ok || !r.visible("tool", p.Name) {
+		return nil, Errorf(CodeInvalidParams, "unknown tool %.200q", p.Name)
+	}
+	args := r.arguments()
+	switch {
+	case !args.present():
+		args, p.Arguments = noArguments.root(), nil
+	case args.kind() != kindObject:
+		return nil, Errorf(CodeInvalidParams, "tools/call: arguments must be an object, not %.40s", args.raw())
+	}
+	if err := t.input.validate(args); err != nil {
+		return toolError(fmt.Sprintf("invalid arguments for tool %q: %v", p.Name, err)), nil
+	}
+	result, err := t.handler(ctx, r, p)
+	return t.finish(s, result, err)
+}
+
+// noArguments is {}.
+var noArguments, _ = scan([]byte("{}"))
+
+// finish makes a right result of what a tool's handler returned.
+func (t *tool) finish(s *Server, result *CallToolResult, err error) (any, error) {
+	var e *Error
+	switch {
+	case errors.As(err, &e):
+		return nil, err
+	case err != nil && result != nil && len(result.Content) > 0:
+		c := *result
+		c.IsError = true
+		return &c, nil
+	case err != nil:
+		return toolError(err.Error()), nil
+	case result == nil:
+		result = &CallToolResult{}
+	}
+	if t.output != nil && !result.IsError {
+		if err := t.checkOutput(result.StructuredContent); err != nil {
+			s.log.Error("mcp: tool result does not fit its output schema", "tool", t.def.Name, "error", err)
+			return toolError(fmt.Sprintf("tool %q returned a result that does not fit its output schema: %v", t.def.Name, err)), nil
+		}
+	}
+	if result.StructuredContent != nil && len(result.Content) == 0 {
+		c := *result
+		c.Content = []Content{&TextContent{Text: string(result.StructuredContent)}}
+		return &c, nil
+	}
+	return result, nil
+}
+
+func (t *tool) checkOutput(structured json.RawMessage) error {
+	if structured == nil {
+		return errors.New("there is no structured content")
+	}
+	return t.output.Validate(structured)
+}
+
+// ResourceNotFound is the error for a resource that does not exist (Resources,
+// Error Handling).
+func ResourceNotFound(uri string) *Error {
+	return Errorf(CodeResourceNotFound, "resource not found").withData(map[string]string{"uri": uri})
+}
+
+func (s *Server) readResource(ctx context.Context, r *Request) (any, error) {
+	p, refused := params[ReadResourceParams](r)
+	if refused != nil {
+		return nil, refused
+	}
+	if p.URI == "" {
+		return nil, Errorf(CodeInvalidParams, "resources/read: uri is empty")
+	}
+	handler, mimeType := s.findResource(r, p.URI)
+	if handler == nil {
+		return nil, ResourceNotFound(p.URI)
+	}
+	result, err := handler(ctx, r, p)
+	if err != nil {
+		return nil, err
+	}
+	if result == nil {
+		return nil, fmt.Errorf("handler of resource %q returned neither contents nor an error", p.URI)
+	}
+	for i, c := range result.Contents {
+		if c.URI == "" || c.MIMEType == "" && mimeType != "" {
+			filled := *c
+			filled.URI, filled.MIMEType = cmp.Or(c.URI, p.URI), cmp.Or(c.MIMEType, mimeType)
+			if i == 0 {
+				result = &ReadResourceResult{Meta: result.Meta, Contents: slices.Clone(result.Contents), Extra: result.Extra}
+			}
+			result.Contents[i] = &filled
+		}
+	}
+	return result, nil
+}
+
+// findResource finds who serves a URI, and sets r.Variables; nil if nobody does.
+func (s *Server) findResource(r *Request, uri string) (h ResourceHandler, mimeType string) {
+	s.mu.RLock()
+	e, ok := s.resources.get(uri)
+	templates := s.matching
+	s.mu.RUnlock()
+	if ok && r.visible("resource", uri) {
+		return e.handler, e.def.MIMEType
+	}
+	for _, t := range templates {
+		if vars, ok := t.template.match(uri); ok && r.visible("template", t.def.URITemplate) && r.visible("resource", uri) {
+			r.Variables = vars
+			return t.handler, t.def.MIMEType
+		}
+	}
+	return nil, ""
+}
+
+func (s *Server) subscribe(ctx context.Context, r *Request) (any, error) {
+	p, refused := params[SubscribeParams](r)
+	if refused != nil {
+		return nil, refused
+	}
+	if h, _ := s.findResource(r, p.URI); h == nil {
+		return nil, ResourceNotFound(p.URI)
+	}
+	if err := s.opts.Subscribe(ctx, r, p.URI); err != nil {
+		return nil, err
+	}
+	ss := r.session
+	ss.mu.Lock()
+	full := len(ss.subscribed) >= maxSubscriptions
+	ss.mu.Unlock()
+	if full {
+		return nil, Errorf(CodeInternalError, "too many subscriptions: the limit is %d", maxSubscriptions)
+	}
+	r.in.after = func() { // no update before the answer
+		ss.mu.Lock()
+		defer ss.mu.Unlock()
+		if ss.subscribed == nil {
+			ss.subscribed = map[string]bool{}
+		}
+		ss.subscribed[p.URI] = true
+	}
+	return &EmptyResult{}, nil
+}
+
+func (s *Server) unsubscribe(_ context.Context, r *Request) (any, error) {
+	p, refused := params[SubscribeParams](r)
+	if refused != nil {
+		return nil, refused
+	}
+	ss := r.session
+	ss.mu.Lock()
+	followed := ss.subscribed[p.URI]
+	delete(ss.subscribed, p.URI)
+	ss.mu.Unlock()
+	ss.mail.forget(p.URI)
+	if followed && s.opts.Unsubscribed != nil {
+		s.opts.Unsubscribed(p.URI)
+	}
+	return &EmptyResult{}, nil
+}
+
+// follows reports whether the session wants updates of uri.
+func (ss *session) follows(uri string) bool {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	if len(ss.subscribed) == 0 {
+		return false
+	}
+	for end := len(uri); end > 0; end = strings.LastIndexByte(uri[:end-1], '/') + 1 {
+		if ss.subscribed[uri[:end]] {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *Server) getPrompt(ctx context.Context, r *Request) (any, error) {
+	p, refused := params[GetPromptParams](r)
+	if refused != nil {
+		return nil, refused
+	}
+	s.mu.RLock()
+	e, ok := s.prompts.get(p.Name)
+	s.mu.RUnlock()
+	if !ok || !r.visible("prompt", p.Name) {
+		return nil, Errorf(CodeInvalidParams, "unknown prompt %.200q", p.Name)
+	}
+	for _, a := range e.def.Arguments {
+		if _, given := p.Arguments[a.Name]; a.Required && !given {
+			return nil, Errorf(CodeInvalidParams, "prompt %q: argument %q is missing", p.Name, a.Name)
+		}
+	}
+	result, err := e.handler(ctx, r, p)
+	if err == nil && result == nil {
+		err = fmt.Errorf("handler of prompt %q returned neither messages nor an error", p.Name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	for i, m := range result.Messages {
+		if m == nil || m.Content == nil || m.Role != RoleUser && m.Role != RoleAssistant {
+			return nil, fmt.Errorf("prompt %q: message %d needs content, and role user or assistant", p.Name, i)
+		}
+	}
+	return result, nil
+}
+
+func (s *Server) complete(ctx context.Context, r *Request) (any, error) {
+	p, refused := params[CompleteParams](r)
+	if refused != nil {
+		return nil, refused
+	}
+	if refused := s.checkReference(r, p); refused != nil {
+		return nil, refused
+	}
+	c, err := s.opts.Complete(ctx, r, p)
+	if err != nil {
+		return nil, err
+	}
+	if c == nil {
+		c = &Completion{}
+	}
+	if len(c.Values) > maxCompletions {
+		total := len(c.Values)
+		if c.Total != nil {
+			total = *c.Total
+		}
+		c = &Completion{Values: c.Values[:maxCompletions], Total: &total, HasMore: true}
+	}
+	return &CompleteResult{Completion: *c}, nil
+}
+
+// checkReference refuses completion for what does not exist.
+func (s *Server) checkReference(r *Request, p *CompleteParams) *Error {
+	var names []string
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	switch p.Ref.Type {
+	case "ref/prompt":
+		e, ok := s.prompts.get(p.Ref.Name)
+		if !ok || !r.visible("prompt", p.Ref.Name) {
+			return Errorf(CodeInvalidParams, "unknown prompt %.200q", p.Ref.Name)
+		}
+		for _, a := range e.def.Arguments {
+			names = append(names, a.Name)
+		}
+	case "ref/resource":
+		t, ok := s.templates.get(p.Ref.URI)
+		for _, m := range s.matching {
+			if _, matches := m.template.match(p.Ref.URI); matches && !ok {
+				t, ok = m, true
+			}
+		}
+		if !ok || !r.visible("template", t.def.URITemplate) {
+			return Errorf(CodeInvalidParams, "unknown resource template %.200q", p.Ref.URI)
+		}
+		names = t.template.names()
+	default:
+		return Errorf(CodeInvalidParams, "ref.type must be ref/prompt or ref/resource, not %.100q", p.Ref.Type)
+	}
+	if !slices.Contains(names, p.Argument.Name) {
+		return Errorf(CodeInvalidParams, "unknown argument %.200q", p.Argument.Name)
+	}
+	return nil
+}
+
+func (s *Server) setLevel(_ context.Context, r *Request) (any, error) {
+	p, refused := params[SetLevelParams](r)
+	if refused != nil {
+		return nil, refused
+	}
+	rank := p.Level.rank()
+	if rank < 0 {
+		return nil, Errorf(CodeInvalidParams, "level must be one of %q, not %.100q", loggingLevels, p.Level)
+	}
+	r.session.level.Store(int32(rank))
+	return &EmptyResult{}, nil
+}
+
+// logs reports whether the session's level lets a message pass.
+func (ss *session) logs(level LoggingLevel) bool { return level.rank() >= int(ss.level.Load()) }
+
+// elicited notes the id of a visit that the client was asked for, or takes it back,
+// and reports whether it was there.
+func (ss *session) elicited(id string, begin bool) bool {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	was := ss.elicitation[id]
+	if !begin {
+		delete(ss.elicitation, id)
+	} else if len(ss.elicitation) < maxElicitations {
+		if ss.elicitation == nil {
+			ss.elicitation = map[string]bool{}
+		}
+		ss.elicitation[id] = true
+	}
+	return was
+}
+
+func (ss *session) notification(ctx context.Context, in *incoming) {
+	switch in.method {
+	case noteInitialized:
+		ss.initialized()
+	case noteRootsChanged:
+		if f := ss.s.opts.RootsChanged; f != nil {
+			in.rev = ss.opened.Load().rev
+			if r, refused := openSessionRequest(ss, in); refused == nil {
+				f(ctx, r)
+				r.over()
+			}
+		}
+	default:
+		ss.s.log.Debug("mcp: unknown notification ignored", "method", in.method)
+	}
+}
+
+// initialized begins normal work; a second time it does nothing.
+func (ss *session) initialized() {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	if ss.begun {
+		ss.s.log.Warn("mcp: initialized a second time, ignored")
+		return
+	}
+	ss.begun = true
+	close(ss.ready)
+	ss.mail.begin()
+	if out := ss.out; out != nil {
+		ss.workers.Go(func() { ss.carry(out, ss.gone) }) // ends with the session
+	}
+	if ss.s.opts.KeepAlive > 0 && ss.out != nil {
+		ss.workers.Go(func() { // ends with the session
+			keepAlive(ss.p, ss.out, ss.s.opts.KeepAlive, ss.opened.Load().rev, ss.gone, ss.hangUp)
+		})
+	}
+}
+
+// carry brings what is in the mailbox to a stream, until done is closed.
+func (ss *session) carry(out stream, done <-chan struct{}) {
+	ctx := context.Background()
+	for {
+		select {
+		case <-ss.mail.wake:
+		case <-done:
+			return
+		}
+		if ss.mail.onlyLists() {
+			select {
+			case <-time.After(coalesce):
+			case <-done:
+				return
+			}
+		}
+		for _, item := range ss.mail.empty() {
+			if err := ss.p.notify(ctx, out, item.method, item.params, ss.opened.Load().rev); err != nil {
+				return
+			}
+		}
+	}
+}
+
+// keepAlive pings until done is closed. A peer that does not know ping is left
+// alone; one that is silent several times is hung up on.
+func keepAlive(p *peer, out stream, every time.Duration, rev revision, done <-chan struct{}, hangUp func(error)) {
+	t := time.NewTicker(every)
+	defer t.Stop()
+	for missed := 0; ; {
+		select {
+		case <-t.C:
+		case <-done:
+			return
+		}
+		_, err := p.call(context.Background(), out, methodPing, nil, callOptions{rev: rev, idle: every})
+		var e *Error
+		switch {
+		case errors.As(err, &e) || errors.Is(err, ErrClosed):
+			return
+		case err == nil:
+			missed = 0
+			continue
+		}
+		missed++
+		p.log.Warn("mcp: no answer to ping", "missed", missed, "error", err)
+		if missed >= maxMissedPings {
+			hangUp(fmt.Errorf("no answer to %d pings", missed))
+			return
+		}
+	}
+}
+
+// mailBits tell which lists have changed.
+type mailBits uint8
+
+const (
+	toolsBit mailBits = 1 << iota
+	resourcesBit
+	promptsBit
+)
+
+type mailItem struct {
+	method string
+	params any
+}
+
+// A mailbox holds what no request caused until somebody carries it to the client.
+// Posting never waits.
+type mailbox struct {
+	log  *slog.Logger
+	wake chan struct{} // has room for one; from whoever posts to the carrier
+
+	mu    sync.Mutex // guards the fields below
+	open  bool       // the client is initialized; before, nothing is kept
+	lists mailBits
+	uris  []string // updated resources, each once
+	items []mailItem
+}
+
+func (m *mailbox) begin() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.open = true
+}
+
+func (m *mailbox) put(change func()) {
+	m.mu.Lock()
+	if m.open {
+		change()
+	}
+	m.mu.Unlock()
+	select {
+	case m.wake <- struct{}{}:
+	default:
+	}
+}
+
+// changed notes that lists have changed.
+func (m *mailbox) changed(lists mailBits) { m.put(func() { m.lists |= lists }) }
+
+// updated notes that a resource has changed. There are no more than subscriptions.
+func (m *mailbox) updated(uri string) {
+	m.put(func() {
+		if !slices.Contains(m.uris, uri) {
+			m.uris = append(m.uris, uri)
+		}
+	})
+}
+
+// post adds a notification. When there are too many, the oldest is lost.
+func (m *mailbox) post(item mailItem) {
+	m.put(func() {
+		if len(m.items) >= maxMail {
+			m.log.Warn("mcp: the client is slow, a notification is lost", "method", m.items[0].method)
+			m.items = m.items[1:]
+		}
+		m.items = append(m.items, item)
+	})
+}
+
+// forget drops the update of a resource that is no longer wanted.
+func (m *mailbox) forget(uri string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.uris = slices.DeleteFunc(m.uris, func(u string) bool { return u == uri })
+}
+
+func (m *mailbox) onlyLists() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.lists != 0 && m.uris == nil && m.items == nil
+}
+
+// empty takes everything out.
+func (m *mailbox) empty() (items []mailItem) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, l := range []struct {
+		bit  mailBits
+		note string
+	}{{toolsBit, noteToolsChanged}, {resourcesBit, noteResourcesChanged}, {promptsBit, notePromptsChanged}} {
+		if m.lists&l.bit != 0 {
+			items = append(items, mailItem{method: l.note})
+		}
+	}
+	for _, uri := range m.uris {
+		items = append(items, mailItem{noteResourceUpdated, &ResourceUpdatedParams{URI: uri}})
+	}
+	items = append(items, m.items...)
+	m.lists, m.uris, m.items = 0, nil, nil
+	return items
+}
