@@ -363,14 +363,14 @@ func (cs *ClientSession) call(ctx context.Context, c *clientCall, result any) er
 		if again {
 			continue
 		}
-		var e *Error
-		if errors.As(err, &e) {
-			return fmt.Errorf("mcp: %s: %w", c.method, err)
-		}
-		if err == nil {
-			if err = decode(v, result); err != nil {
-				err = fmt.Errorf("%w: %s: %w", ErrInvalidResponse, c.method, err)
+		if err != nil {
+			if errors.As(err, new(*Error)) {
+				err = fmt.Errorf("mcp: %s: %w", c.method, err)
 			}
+			return err
+		}
+		if err = decode(v, result); err != nil {
+			err = fmt.Errorf("%w: %s: %w", ErrInvalidResponse, c.method, err)
 		}
 		return err
 	}
@@ -385,6 +385,9 @@ func (sessionEra) prepare(cs *ClientSession, _ *clientCall) callOptions {
 }
 
 func (sessionEra) settle(ctx context.Context, cs *ClientSession, c *clientCall, err error) (bool, error) {
+	if err == nil {
+		return false, nil
+	}
 	var e *Error
 	if errors.As(err, &e) && e.Code == CodeURLElicitationRequired && cs.conn.c.opts.Visit != nil && c.tries <= maxRetries {
 		return cs.visitAll(ctx, e)

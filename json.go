@@ -85,6 +85,9 @@ func (ix *index) scan(data []byte) error {
 	if len(data) > math.MaxInt32 {
 		return &textError{reason: "text of more than 2 GiB"}
 	}
+	if ix.nodes == nil {
+		ix.nodes = make([]node, 0, min(8+len(data)/8, 64)) // enough for most messages
+	}
 	s := scanner{data: data, nodes: ix.nodes[:0]}
 	err := s.value(0)
 	if err == nil {

@@ -390,7 +390,7 @@ func parseMessage(v value) (m message) {
 		m.response(result, fault)
 		return m
 	}
-	m.method = method.str()
+	m.method = methodName(method.text())
 	switch {
 	case !known:
 		return invalid(CodeInvalidRequest, "invalid message: id %.40s is neither a string nor an integer", id.raw())
@@ -404,6 +404,16 @@ func parseMessage(v value) (m message) {
 		m.params = params
 	}
 	return m
+}
+
+// methodName is name as a string, without new memory for the usual ones.
+func methodName(name []byte) string {
+	for _, known := range [...]string{methodToolsCall, noteProgress, noteMessage, methodToolsList, methodResourcesRead, methodPing} {
+		if string(name) == known {
+			return known
+		}
+	}
+	return string(name)
 }
 
 // response fills in a response from its result and error members.
@@ -1036,7 +1046,7 @@ func (p *peer) end(n int64, c *pending) {
 
 // await returns when the call is answered, or given up.
 func (p *peer) await(ctx context.Context, out stream, m *outgoing, c *pending, o *callOptions) error {
-	watch := newWatch(m.method, o)
+	watch := watchOf(m.method, o)
 	c.timer.Reset(watch.left())
 	for {
 		select {
@@ -1099,7 +1109,7 @@ type watch struct {
 	value      float64 // progress so far
 }
 
-func newWatch(method string, o *callOptions) *watch {
+func watchOf(method string, o *callOptions) watch {
 	limit := func(d, otherwise time.Duration) time.Duration {
 		switch {
 		case d == 0:
@@ -1110,7 +1120,7 @@ func newWatch(method string, o *callOptions) *watch {
 		return d
 	}
 	now := time.Now()
-	return &watch{method: method, idle: limit(o.idle, defaultIdle), max: limit(o.max, defaultMax), start: now, life: now}
+	return watch{method: method, idle: limit(o.idle, defaultIdle), max: limit(o.max, defaultMax), start: now, life: now}
 }
 
 // left is how long the call may still wait.

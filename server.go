@@ -131,7 +131,8 @@ type Server struct {
 	prompts   registry[*promptEntry]
 	matching  []*templateEntry // templates in the order of registration
 	had       ServerCapabilities
-	failed    error // the first registration that failed
+	caps      atomic.Pointer[ServerCapabilities] // what is offered; set with had
+	failed    error                              // the first registration that failed
 	sessions  map[*session]struct{}
 }
 
@@ -145,6 +146,7 @@ func NewServer(info *Implementation, opts *ServerOptions) *Server {
 	s.opts.PageSize = cmp.Or(max(s.opts.PageSize, 0), defaultPage)
 	s.opts.AskTimeout = cmp.Or(s.opts.AskTimeout, askTimeout)
 	s.opts.LogLevel = cmp.Or(s.opts.LogLevel, LevelInfo)
+	s.offer()
 	if info.Name == "" || info.Version == "" {
 		s.failed = errors.New("mcp: a server's Implementation needs a Name and a Version")
 	}
@@ -184,6 +186,7 @@ func (s *Server) register(kind mailBits, change func() error) error {
 	if err != nil {
 		s.failed = cmp.Or(s.failed, err)
 	}
+	s.offer()
 	s.mu.Unlock()
 	if err == nil {
 		s.eachSession(func(ss *session) { ss.mail.changed(kind) })
@@ -350,6 +353,8 @@ func resultOf(t *Tool, out reflect.Type) (func(any) (*CallToolResult, error), er
 // toResult makes a result of what a typed handler returned.
 func toResult(out any) (*CallToolResult, error) {
 	switch v := out.(type) {
+	case string:
+		return textResult(v), nil
 	case *CallToolResult:
 		return v, nil
 	case Content:
@@ -358,7 +363,7 @@ func toResult(out any) (*CallToolResult, error) {
 		return &CallToolResult{Content: v}, nil
 	}
 	if v := reflect.ValueOf(out); v.Kind() == reflect.String {
-		return &CallToolResult{Content: []Content{&TextContent{Text: v.String()}}}, nil
+		return textResult(v.String()), nil
 	}
 	text, err := appendForeign(nil, out)
 	if err != nil {
@@ -367,8 +372,14 @@ func toResult(out any) (*CallToolResult, error) {
 	return &CallToolResult{StructuredContent: text}, nil
 }
 
+func textResult(text string) *CallToolResult {
+	return &CallToolResult{Content: []Content{&TextContent{Text: text}}}
+}
+
 func toolError(text string) *CallToolResult {
-	return &CallToolResult{Content: []Content{&TextContent{Text: text}}, IsError: true}
+	r := textResult(text)
+	r.IsError = true
+	return r
 }
 
 // AddTool registers a tool in its raw form: the handler gets the arguments as JSON,
@@ -612,11 +623,9 @@ func (s *Server) ElicitationComplete(id string) {
 	})
 }
 
-// capabilities computes what the server offers.
-func (s *Server) capabilities() *ServerCapabilities {
-	s.mu.RLock()
+// offer computes what the server offers.
+func (s *Server) offer() {
 	c := s.had
-	s.mu.RUnlock()
 	if s.opts.HasTools {
 		c.Tools = &ToolCapability{ListChanged: true}
 	}
@@ -632,7 +641,7 @@ func (s *Server) capabilities() *ServerCapabilities {
 	if s.opts.Complete != nil {
 		c.Completions = &Empty{}
 	}
-	return &c
+	s.caps.Store(&c)
 }
 
 // serves reports whether the server may speak rev.
@@ -1129,11 +1138,12 @@ func serverEra(*incoming) eraRules { return eraRules{openSessionRequest, closeSe
 // openSessionRequest fills in a Request of the session era.
 func openSessionRequest(ss *session, in *incoming) (*Request, *Error) {
 	r := &Request{ID: in.id, Method: in.method, Params: in.params.raw(), Identity: in.a.identity, Header: in.a.header,
-		Client: &Implementation{}, Capabilities: &ClientCapabilities{},
-		server: ss.s, session: ss, in: in, rev: in.rev}
-	if o := ss.opened.Load(); o != nil {
-		r.rev, r.Client, r.Capabilities = o.rev, o.client, o.caps
+		server: ss.s, session: ss, in: in}
+	o := ss.opened.Load()
+	if o == nil {
+		o = &opening{in.rev, &Implementation{}, &ClientCapabilities{}}
 	}
+	r.rev, r.Client, r.Capabilities = o.rev, o.client, o.caps
 	r.Revision = r.rev.String()
 	if meta := in.params.member("_meta"); meta.present() {
 		if err := decode(meta, &r.Meta); err != nil {
@@ -1155,6 +1165,9 @@ func openSessionRequest(ss *session, in *incoming) (*Request, *Error) {
 
 // closeSessionRequest makes of an error what the client can take.
 func closeSessionRequest(r *Request, result any, err error) (any, error) {
+	if err == nil {
+		return result, nil
+	}
 	var e *Error
 	if !errors.As(err, &e) || e.Code != CodeURLElicitationRequired {
 		return result, err
@@ -1225,7 +1238,7 @@ func (r *Request) askOne(ctx context.Context, q *Question) (Answer, error) {
 // serve calls the function of a method, through the interceptors.
 func (s *Server) serve(ctx context.Context, r *Request) (any, error) {
 	m := serverMethod(r.Method)
-	if m.offered != nil && !m.offered(s.capabilities()) {
+	if m.offered != nil && !m.offered(s.caps.Load()) {
 		return nil, Errorf(CodeMethodNotFound, "method %q is not offered by this server", r.Method)
 	}
 	next := func(ctx context.Context) (any, error) { return m.serve(s, ctx, r) }
@@ -1300,7 +1313,7 @@ func (s *Server) initialize(_ context.Context, r *Request) (any, error) {
 	rev := s.negotiate(p.ProtocolVersion)
 	r.in.rev = rev
 	r.session.opened.Store(&opening{rev, p.ClientInfo, p.Capabilities})
-	result := &InitializeResult{ProtocolVersion: rev.String(), Capabilities: s.capabilities(), ServerInfo: &s.info}
+	result := &InitializeResult{ProtocolVersion: rev.String(), Capabilities: s.caps.Load(), ServerInfo: &s.info}
 	if s.opts.Instructions != "" {
 		result.Instructions = &s.opts.Instructions
 	}
@@ -1461,9 +1474,8 @@ var noArguments, _ = scan([]byte("{}"))
 
 // finish makes a right result of what a tool's handler returned.
 func (t *tool) finish(s *Server, result *CallToolResult, err error) (any, error) {
-	var e *Error
 	switch {
-	case errors.As(err, &e):
+	case err != nil && errors.As(err, new(*Error)):
 		return nil, err
 	case err != nil && result != nil && len(result.Content) > 0:
 		c := *result

@@ -186,6 +186,7 @@ type pipeQueue struct {
 	mu       sync.Mutex // guards the fields below
 	changed  sync.Cond
 	messages [][]byte
+	memory   [][]byte // where messages began
 	size     int
 	closed   bool
 }
@@ -206,7 +207,10 @@ func (q *pipeQueue) get() ([]byte, error) {
 		return nil, io.EOF
 	}
 	m := q.messages[0]
-	q.messages = q.messages[1:]
+	q.messages[0] = nil
+	if q.messages = q.messages[1:]; len(q.messages) == 0 {
+		q.messages = q.memory[:0]
+	}
 	if q.size >= maxQueued {
 		q.changed.Broadcast()
 	}
@@ -225,6 +229,7 @@ func (q *pipeQueue) put(messages [][]byte) error {
 			return io.ErrClosedPipe
 		}
 		q.messages = append(q.messages, bytes.Clone(m))
+		q.memory = q.messages[:0]
 		q.size += len(m)
 		q.changed.Broadcast()
 	}
@@ -252,6 +257,8 @@ type duplex struct {
 
 	mu      sync.Mutex // guards the fields below
 	queue   []*buffer  // what waits to be written
+	spare   []*buffer  // memory for the next queue
+	list    [][]byte   // memory for whoever writes
 	size    int        // bytes in queue, and of what is being written
 	writing bool
 	err     error           // why nothing is written any more
@@ -346,13 +353,11 @@ func (d *duplex) waitRoomLocked(ctx context.Context) error {
 
 // drain writes until the queue is empty. The caller has set writing.
 func (d *duplex) drain() {
-	var few [8][]byte // memory for the usual case
 	d.mu.Lock()
 	for len(d.queue) > 0 && d.err == nil {
-		queue, size := d.queue, d.size
-		d.queue = nil
+		queue, size, messages := d.queue, d.size, d.list[:0]
+		d.queue, d.spare = d.spare[:0], nil
 		d.mu.Unlock()
-		messages := few[:0]
 		for _, b := range queue {
 			messages = append(messages, b.b)
 		}
@@ -360,7 +365,10 @@ func (d *duplex) drain() {
 		for _, b := range queue {
 			b.free()
 		}
+		clear(messages)
+		clear(queue)
 		d.mu.Lock()
+		d.spare, d.list = queue[:0], messages[:0]
 		d.size -= size
 		d.madeRoomLocked()
 		if err != nil {
@@ -474,10 +482,12 @@ func (d *duplex) read(ctx context.Context, identity *Identity) error {
 	a := &arrival{out: d, identity: identity}
 	for {
 		data, err := d.conn.Read()
+		if err == nil {
+			d.p.accept(ctx, parseFrame(data), a)
+			continue
+		}
 		var fe *FrameError
 		switch {
-		case err == nil:
-			d.p.accept(ctx, parseFrame(data), a)
 		case errors.As(err, &fe):
 			d.p.acceptHead(fe, a)
 		case errors.Is(err, io.EOF):
