@@ -22,13 +22,15 @@ import (
 //	$         ends the input of the peer
 //	# text    is a comment
 //
-// Wherever the peer is not expected to speak, it must be silent. Conversations run
+// Wherever the peer is not expected to speak, it must be silent, and all that it says
+// must fit the official schema of the revision that was agreed on. Conversations run
 // in a bubble (testing/synctest): nothing waits for real, and at the end no
 // goroutine may be left.
 //
 // subject is given the peer's end of the connection; it runs until the input ends.
 func talk(t *testing.T, subject func(ctx context.Context, c Conn), script string) {
 	t.Helper()
+	said := &transcript{}
 	synctest.Test(t, func(t *testing.T) {
 		toPeer, say := io.Pipe()
 		hear, fromPeer := io.Pipe()
@@ -36,7 +38,6 @@ func talk(t *testing.T, subject func(ctx context.Context, c Conn), script string
 		defer cancel()
 		var all sync.WaitGroup
 		all.Go(func() { subject(ctx, Lines(toPeer, fromPeer, 0)) })
-		said := &transcript{}
 		all.Go(func() { said.record(hear) })
 
 		for n, line := range strings.Split(script, "\n") {
@@ -45,6 +46,7 @@ func talk(t *testing.T, subject func(ctx context.Context, c Conn), script string
 			case "", "#":
 			case ">":
 				said.silent(t, n)
+				said.log(false, text)
 				if _, err := io.WriteString(say, text+"\n"); err != nil {
 					t.Errorf("line %d: the peer does not read: %v", n+1, err)
 				}
@@ -70,6 +72,9 @@ func talk(t *testing.T, subject func(ctx context.Context, c Conn), script string
 		say.Close()
 		all.Wait()
 	})
+	for _, problem := range wireProblems(t, said.all) {
+		t.Error(problem)
+	}
 }
 
 // serve is the subject for a server.
@@ -83,6 +88,19 @@ type transcript struct {
 	lines   []string
 	anyhow  []string // expected lines that may still come in any order
 	started int
+	all     []wireLine
+}
+
+// A wireLine is a line that went over the wire.
+type wireLine struct {
+	fromSubject bool // the peer under test said it
+	text        string
+}
+
+func (tr *transcript) log(fromSubject bool, text string) {
+	tr.mu.Lock()
+	defer tr.mu.Unlock()
+	tr.all = append(tr.all, wireLine{fromSubject, text})
 }
 
 func (tr *transcript) record(r io.Reader) {
@@ -90,6 +108,7 @@ func (tr *transcript) record(r io.Reader) {
 	for {
 		line, err := in.ReadString('\n')
 		if line != "" {
+			tr.log(true, strings.TrimSuffix(line, "\n"))
 			tr.mu.Lock()
 			tr.lines = append(tr.lines, strings.TrimSuffix(line, "\n"))
 			tr.mu.Unlock()
