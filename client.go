@@ -350,10 +350,14 @@ type clientEra interface {
 // era tells how calls are made in a session.
 func (cs *ClientSession) era() clientEra { return sessionEra{} }
 
+// ErrNotOffered is returned, wrapped, by a call of what the server does not offer.
+// Nothing was sent then. See CallOptions.Force.
+var ErrNotOffered = errors.New("mcp: the server does not offer")
+
 // call is the one path of every call. The result is decoded into result.
 func (cs *ClientSession) call(ctx context.Context, c *clientCall, result any) error {
 	if c.offered != nil && !cs.opts.Force && !c.offered(cs.ServerCapabilities()) {
-		return fmt.Errorf("mcp: the server does not offer %s", c.method)
+		return fmt.Errorf("%w %s", ErrNotOffered, c.method)
 	}
 	era := cs.era()
 	for {

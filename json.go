@@ -1324,6 +1324,15 @@ func (b *Base64) UnmarshalJSON(data []byte) error  { return decodeJSON(data, b) 
 func (p Properties) MarshalJSON() ([]byte, error)  { return appendProperties(nil, p, newest) }
 func (p *Properties) UnmarshalJSON(d []byte) error { return decodeJSON(d, p) }
 
+func (i *Implementation) MarshalJSON() ([]byte, error)     { return marshalNewest(i) }
+func (c *ServerCapabilities) MarshalJSON() ([]byte, error) { return marshalNewest(c) }
+func (t *Tool) MarshalJSON() ([]byte, error)               { return marshalNewest(t) }
+func (r *Resource) MarshalJSON() ([]byte, error)           { return marshalNewest(r) }
+func (t *ResourceTemplate) MarshalJSON() ([]byte, error)   { return marshalNewest(t) }
+func (p *Prompt) MarshalJSON() ([]byte, error)             { return marshalNewest(p) }
+func (r *GetPromptResult) MarshalJSON() ([]byte, error)    { return marshalNewest(r) }
+func (r *ReadResourceResult) MarshalJSON() ([]byte, error) { return marshalNewest(r) }
+
 func (r *CallToolResult) MarshalJSON() ([]byte, error)      { return marshalNewest(r) }
 func (r *CallToolResult) UnmarshalJSON(data []byte) error   { return decodeJSON(data, r) }
 func (r *ResourceContents) MarshalJSON() ([]byte, error)    { return marshalNewest(r) }

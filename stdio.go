@@ -593,6 +593,9 @@ type CommandTransport struct {
 	Stderr func(line string)
 	// MaxMessage is the most bytes of a message from the process; 0 means 16 MiB.
 	MaxMessage int
+	// Wrap, unless nil, is given the connection to the process when it has started,
+	// and returns the one to use: to watch what goes over it, for example.
+	Wrap func(Conn) Conn
 
 	used claim
 }
@@ -608,7 +611,11 @@ func (t *CommandTransport) dial(ctx context.Context, p *peer) (link, error) {
 	if err != nil {
 		return nil, fmt.Errorf("mcp: starting %s: %w", t.Command.Path, err)
 	}
-	return dialConn(ctx, c, p, c.cause), nil
+	conn := Conn(c)
+	if t.Wrap != nil {
+		conn = t.Wrap(conn)
+	}
+	return dialConn(ctx, conn, p, c.cause), nil
 }
 
 // A child is a running process, and the Conn over its pipes.
