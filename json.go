@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"math"
 	"math/bits"
 	"reflect"
@@ -21,6 +22,7 @@ import (
 	"strings"
 	"sync"
 	"unicode"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -74,10 +76,7 @@ func (e *textError) Error() string { return fmt.Sprintf("%s at byte %d", e.reaso
 // scan checks that data is one JSON value, and indexes it. It keeps data.
 func scan(data []byte) (*index, error) {
 	ix := &index{}
-	if err := ix.scan(data); err != nil {
-		return nil, err
-	}
-	return ix, nil
+	return ix, ix.scan(data)
 }
 
 // scan is like the function, and reuses the memory of ix's nodes.
@@ -85,15 +84,13 @@ func (ix *index) scan(data []byte) error {
 	if len(data) > math.MaxInt32 {
 		return &textError{reason: "text of more than 2 GiB"}
 	}
-	if ix.nodes == nil {
-		ix.nodes = make([]node, 0, min(8+len(data)/8, 64)) // enough for most messages
-	}
 	s := scanner{data: data, nodes: ix.nodes[:0]}
+	if cap(s.nodes) == 0 {
+		s.nodes = make([]node, 0, min(len(data)/8+4, 1<<10))
+	}
 	err := s.value(0)
-	if err == nil {
-		if s.space(); s.pos < len(data) {
-			err = s.fail("text after the value")
-		}
+	if s.peek(); err == nil && s.pos < len(data) {
+		err = s.fail("text after the value")
 	}
 	ix.data, ix.nodes = data, s.nodes
 	return err
@@ -114,24 +111,28 @@ func (s *scanner) fail(reason string) error {
 	return &textError{offset: s.pos, reason: reason}
 }
 
-func (s *scanner) space() {
-	for s.pos < len(s.data) {
-		switch s.data[s.pos] {
-		case ' ', '\t', '\r', '\n':
-			s.pos++
-		default:
-			return
-		}
-	}
-}
-
 // peek skips white space and returns the next byte, 0 at the end.
 func (s *scanner) peek() byte {
-	s.space()
-	if s.pos < len(s.data) {
-		return s.data[s.pos]
+	const white = 1<<' ' | 1<<'\t' | 1<<'\r' | 1<<'\n'
+	for ; s.pos < len(s.data); s.pos++ {
+		if c := s.data[s.pos]; c > ' ' || white>>c&1 == 0 {
+			return c
+		}
 	}
 	return 0
+}
+
+// add appends a node that starts here, and returns its place. Memory grows as if
+// the rest of the text were as dense as what was read.
+func (s *scanner) add(kind byte) int {
+	i := len(s.nodes)
+	if i == cap(s.nodes) {
+		s.nodes = slices.Grow(s.nodes, 16+int(float64(i)/float64(s.pos+1)*float64(len(s.data)-s.pos)))
+	}
+	s.nodes = s.nodes[:i+1]
+	n := &s.nodes[i] // set by field: to copy a literal takes three times as long
+	n.start, n.end, n.next, n.kind, n.escaped = int32(s.pos), 0, 0, kind, false
+	return i
 }
 
 func (s *scanner) value(depth int) error {
@@ -139,8 +140,7 @@ func (s *scanner) value(depth int) error {
 	if len(s.nodes) >= maxValues {
 		return s.fail("too many values")
 	}
-	i := len(s.nodes)
-	s.nodes = append(s.nodes, node{start: int32(s.pos), kind: c})
+	i := s.add(c)
 	var err error
 	switch c {
 	case '{':
@@ -185,11 +185,10 @@ func (s *scanner) object(i, depth int) error {
 		if s.peek() != '"' {
 			return s.fail("want a name in quotes")
 		}
-		name := len(s.nodes)
+		name := s.add(kindString)
 		if last >= 0 {
 			s.nodes[last].next = int32(name)
 		}
-		s.nodes = append(s.nodes, node{start: int32(s.pos), kind: kindString})
 		var err error
 		s.nodes[name].escaped, err = s.string()
 		s.nodes[name].end = int32(s.pos)
@@ -209,7 +208,7 @@ func (s *scanner) object(i, depth int) error {
 			s.pos++
 		case '}':
 			s.pos++
-			return s.unique(i+1, count+1)
+			return s.unique(int32(i+1), count+1)
 		default:
 			return s.fail("want a comma or }")
 		}
@@ -217,35 +216,39 @@ func (s *scanner) object(i, depth int) error {
 }
 
 // unique reports a repeated name in the object whose first name is at first.
-func (s *scanner) unique(first, count int) error {
+func (s *scanner) unique(first int32, count int) error {
+	if count > 16 {
+		return s.uniqueOfMany(first, count)
+	}
 	ix := &index{s.data, s.nodes}
-	repeated := func(i int32) error {
-		v := value{ix, i}
-		return &textError{int(s.nodes[i].start), fmt.Sprintf("name %.60s is repeated", v.raw()), true}
-	}
-	if count <= 16 {
-		for a := int32(first); a != 0; a = s.nodes[a].next {
-			for b := s.nodes[a].next; b != 0; b = s.nodes[b].next {
-				if (value{ix, a}).equalString(value{ix, b}) {
-					return repeated(b)
-				}
+	for i := first; i != 0; i = s.nodes[i].next {
+		a := &s.nodes[i]
+		for j := a.next; j != 0; j = s.nodes[j].next {
+			b := &s.nodes[j]
+			alike := a.end-a.start == b.end-b.start || a.escaped || b.escaped
+			if alike && (value{ix, i}).equalString(value{ix, j}) {
+				return s.repeated(j)
 			}
-		}
-		return nil
-	}
-	names := make([]int32, 0, count)
-	for a := int32(first); a != 0; a = s.nodes[a].next {
-		names = append(names, a)
-	}
-	slices.SortFunc(names, func(a, b int32) int {
-		return bytes.Compare(value{ix, a}.text(), value{ix, b}.text())
-	})
-	for i := 1; i < len(names); i++ {
-		if (value{ix, names[i-1]}).equalString(value{ix, names[i]}) {
-			return repeated(names[i])
 		}
 	}
 	return nil
+}
+
+func (s *scanner) uniqueOfMany(first int32, count int) error {
+	ix, seen := &index{s.data, s.nodes}, make(map[string]bool, count)
+	for i := first; i != 0; i = s.nodes[i].next {
+		name := value{ix, i}.str()
+		if seen[name] {
+			return s.repeated(i)
+		}
+		seen[name] = true
+	}
+	return nil
+}
+
+func (s *scanner) repeated(i int32) error {
+	n := &s.nodes[i]
+	return &textError{int(n.start), fmt.Sprintf("name %.60s is repeated", s.data[n.start:n.end]), true}
 }
 
 func (s *scanner) array(i, depth int) error {
@@ -278,9 +281,9 @@ func (s *scanner) array(i, depth int) error {
 	}
 }
 
-// plain returns how many bytes of b, from the start, are ASCII and neither a
-// control character nor a quote nor a backslash. It looks at eight at a time: the
-// lowest high bit of odd marks the first byte that is not plain.
+// plain returns how many bytes of b, from the start, are neither a control
+// character nor a quote nor a backslash. It looks at eight at a time: the lowest
+// high bit of odd marks the first byte that is not plain.
 func plain[T string | []byte](b T) int {
 	const ones, highs = 0x0101010101010101, 0x8080808080808080
 	n := 0
@@ -289,11 +292,11 @@ func plain[T string | []byte](b T) int {
 		x := uint64(w[0]) | uint64(w[1])<<8 | uint64(w[2])<<16 | uint64(w[3])<<24 |
 			uint64(w[4])<<32 | uint64(w[5])<<40 | uint64(w[6])<<48 | uint64(w[7])<<56
 		quote, slash := x^(ones*'"'), x^(ones*'\\')
-		if odd := (x | (x - ones*0x20) | (quote - ones) | (slash - ones)) & highs; odd != 0 {
+		if odd := ((x - ones*0x20) | (quote - ones) | (slash - ones)) &^ x & highs; odd != 0 {
 			return n + bits.TrailingZeros64(odd)/8
 		}
 	}
-	for n < len(b) && b[n] >= 0x20 && b[n] != '"' && b[n] != '\\' && b[n] < utf8.RuneSelf {
+	for n < len(b) && b[n] >= 0x20 && b[n] != '"' && b[n] != '\\' {
 		n++
 	}
 	return n
@@ -301,53 +304,58 @@ func plain[T string | []byte](b T) int {
 
 // string scans a string and reports whether it has escapes.
 func (s *scanner) string() (escaped bool, err error) {
+	start := s.pos
 	s.pos++
 	for {
 		s.pos += plain(s.data[s.pos:])
 		if s.pos >= len(s.data) {
 			return false, s.fail("string")
 		}
-		switch c := s.data[s.pos]; {
-		case c == '"':
+		switch s.data[s.pos] {
+		case '"':
 			s.pos++
-			return escaped, nil
-		case c == '\\':
+			return escaped, s.utf8(start)
+		case '\\':
 			escaped = true
 			if err := s.escape(); err != nil {
 				return false, err
 			}
-		case c < 0x20:
-			return false, s.fail("control character in a string")
 		default:
-			r, n := utf8.DecodeRune(s.data[s.pos:])
-			if r == utf8.RuneError && n == 1 {
-				return false, s.fail("invalid UTF-8")
-			}
-			s.pos += n
+			return false, s.fail("control character in a string")
 		}
+	}
+}
+
+// utf8 checks what was read since start.
+func (s *scanner) utf8(start int) error {
+	if utf8.Valid(s.data[start:s.pos]) {
+		return nil
+	}
+	for s.pos = start; ; {
+		r, n := utf8.DecodeRune(s.data[s.pos:])
+		if r == utf8.RuneError && n == 1 {
+			return s.fail("invalid UTF-8")
+		}
+		s.pos += n
 	}
 }
 
 func (s *scanner) escape() error {
 	s.pos++
-	if s.pos >= len(s.data) {
-		return s.fail("escape")
-	}
-	switch s.data[s.pos] {
-	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
+	if s.pos < len(s.data) && strings.IndexByte(`"\/bfnrt`, s.data[s.pos]) >= 0 {
 		s.pos++
 		return nil
-	case 'u':
-		for range 4 {
-			s.pos++
-			if s.pos >= len(s.data) || !isHex(s.data[s.pos]) {
-				return s.fail("want four hexadecimal digits")
-			}
+	}
+	if !s.has('u') {
+		return s.fail("unknown escape")
+	}
+	for range 4 {
+		if s.pos >= len(s.data) || !isHex(s.data[s.pos]) {
+			return s.fail("want four hexadecimal digits")
 		}
 		s.pos++
-		return nil
 	}
-	return s.fail("unknown escape")
+	return nil
 }
 
 func isHex(c byte) bool {
@@ -443,35 +451,24 @@ func unescape(b, s []byte) []byte {
 		b = append(b, s[:i]...)
 		c := s[i+1]
 		s = s[i+2:]
-		switch c {
-		case 'b':
-			b = append(b, '\b')
-		case 'f':
-			b = append(b, '\f')
-		case 'n':
-			b = append(b, '\n')
-		case 'r':
-			b = append(b, '\r')
-		case 't':
-			b = append(b, '\t')
-		case 'u':
+		switch simple := strings.IndexByte("bfnrt", c); {
+		case simple >= 0:
+			b = append(b, "\b\f\n\r\t"[simple])
+		case c != 'u':
+			b = append(b, c)
+		default:
 			r := hex4(s)
 			s = s[4:]
-			if 0xD800 <= r && r < 0xE000 {
+			if utf16.IsSurrogate(r) {
 				low := rune(0)
-				if len(s) >= 6 && s[0] == '\\' && s[1] == 'u' {
+				if bytes.HasPrefix(s, []byte(`\u`)) {
 					low = hex4(s[2:])
 				}
-				if r < 0xDC00 && 0xDC00 <= low && low < 0xE000 {
-					r = (r-0xD800)<<10 + (low - 0xDC00) + 0x10000
+				if r = utf16.DecodeRune(r, low); r != unicode.ReplacementChar {
 					s = s[6:]
-				} else {
-					r = unicode.ReplacementChar
 				}
 			}
 			b = utf8.AppendRune(b, r)
-		default:
-			b = append(b, c)
 		}
 	}
 	return b
@@ -495,10 +492,7 @@ func (v value) member(name string) value {
 // members yields the names and values of an object; nothing for other kinds.
 func (v value) members() iter.Seq2[value, value] {
 	return func(yield func(name, v value) bool) {
-		if v.kind() != kindObject || int(v.i+1) >= len(v.ix.nodes) || v.ix.nodes[v.i+1].start >= v.ix.nodes[v.i].end {
-			return
-		}
-		for i := v.i + 1; i != 0; i = v.ix.nodes[i].next {
+		for i := v.inside(kindObject); i != 0; i = v.ix.nodes[i].next {
 			if !yield(value{v.ix, i}, value{v.ix, i + 1}) {
 				return
 			}
@@ -509,10 +503,7 @@ func (v value) members() iter.Seq2[value, value] {
 // items yields the elements of an array; nothing for other kinds.
 func (v value) items() iter.Seq[value] {
 	return func(yield func(value) bool) {
-		if v.kind() != kindArray || int(v.i+1) >= len(v.ix.nodes) || v.ix.nodes[v.i+1].start >= v.ix.nodes[v.i].end {
-			return
-		}
-		for i := v.i + 1; i != 0; i = v.ix.nodes[i].next {
+		for i := v.inside(kindArray); i != 0; i = v.ix.nodes[i].next {
 			if !yield(value{v.ix, i}) {
 				return
 			}
@@ -520,26 +511,40 @@ func (v value) items() iter.Seq[value] {
 	}
 }
 
+// inside returns the first node in a value of the given kind; 0 if there is none.
+func (v value) inside(kind byte) int32 {
+	if v.kind() != kind {
+		return 0
+	}
+	if i := v.i + 1; int(i) < len(v.ix.nodes) && v.ix.nodes[i].start < v.ix.nodes[v.i].end {
+		return i
+	}
+	return 0
+}
+
 // integer returns the value of a number that is mathematically an int64.
 func (v value) integer() (int64, bool) {
-	if v.kind() != kindNumber {
-		return 0, false
-	}
-	if n, err := strconv.ParseInt(string(v.raw()), 10, 64); err == nil {
-		return n, true
-	}
-	text, ok := integerText(string(v.raw()))
-	if !ok {
-		return 0, false
-	}
-	n, err := strconv.ParseInt(text, 10, 64)
+	n, err := strconv.ParseInt(v.integerText(), 10, 64)
 	return n, err == nil
+}
+
+// integerText is the function for a value; "" for anything but an integer.
+func (v value) integerText() string {
+	if v.kind() != kindNumber {
+		return ""
+	}
+	text, _ := integerText(string(v.raw()))
+	return text
 }
 
 // integerText returns the one spelling of an integer that JSON lets one write in
 // many ways ("1.0" and "10e-1" are "1"); false if the number is no integer.
-// Integers of more than 400 digits keep an exponent.
+// Integers of more than 400 digits keep an exponent; one whose exponent is beyond
+// all use stays as it is.
 func integerText(number string) (string, bool) {
+	if len(number) < 400 && !strings.ContainsAny(number, ".eE") && number != "-0" {
+		return number, true
+	}
 	sign := ""
 	if number[0] == '-' {
 		sign, number = "-", number[1:]
@@ -552,14 +557,14 @@ func integerText(number string) (string, bool) {
 	if digits == "" {
 		return "0", true
 	}
-	exp, err := strconv.ParseInt("0"+strings.TrimPrefix(exponent, "+"), 10, 64)
-	if strings.HasPrefix(exponent, "-") {
-		exp, err = strconv.ParseInt(exponent, 10, 64)
+	exp := int64(zeros - len(fraction))
+	if exponent != "" {
+		e, err := strconv.ParseInt(exponent, 10, 62) // leaves room for the sum
+		if err != nil {
+			return sign + number, exponent[0] != '-'
+		}
+		exp += e
 	}
-	if err != nil { // beyond int64: as good as infinite
-		return sign + digits + "e" + exponent, !strings.HasPrefix(exponent, "-")
-	}
-	exp += int64(zeros - len(fraction))
 	switch {
 	case exp < 0:
 		return "", false
@@ -614,9 +619,9 @@ func decode(v value, dst any) error {
 	return nil
 }
 
-// decodeJSON scans and decodes a text.
+// decodeJSON scans and decodes a copy of a text: what is decoded may keep parts of it.
 func decodeJSON(data []byte, dst any) error {
-	ix, err := scan(data)
+	ix, err := scan(bytes.Clone(data))
 	if err != nil {
 		return err
 	}
@@ -625,25 +630,25 @@ func decodeJSON(data []byte, dst any) error {
 
 func decodeValue(v value, dst reflect.Value, f *field) error {
 	t := dst.Type()
+	null := v.kind() == kindNull
 	switch {
-	case t == rawType:
-		dst.SetBytes(v.raw())
-		return nil
 	case t == contentType:
 		return decodeContent(v, dst)
-	case t == base64Type:
-		if v.kind() != kindString {
-			return mismatch("base64 text", v)
+	case t == rawType && (!null || f == nil || f.nullable):
+		dst.SetBytes(v.raw())
+		return nil
+	case t != rawType && !native(t) && decodesItself(t):
+		return decodeForeign(v, dst)
+	case null:
+		if t.Kind() != reflect.Struct {
+			dst.SetZero()
 		}
-		dst.Set(reflect.ValueOf(Base64{v.str(), true}))
 		return nil
-	case t == propertiesType:
-		return decodeProperties(v, dst)
-	case v.kind() == kindNull && t.Kind() != reflect.Struct:
-		dst.SetZero()
-		return nil
-	case f != nil && f.quoted, !native(t) && foreign(t):
-		return decodeForeign(v, dst, f)
+	case f != nil && f.quoted:
+		if v.kind() != kindString {
+			return mismatch("a string", v)
+		}
+		return decodeJSON(v.text(), dst.Addr().Interface())
 	}
 	switch t.Kind() {
 	case reflect.Pointer:
@@ -653,10 +658,23 @@ func decodeValue(v value, dst reflect.Value, f *field) error {
 		return decodeValue(v, dst.Elem(), f)
 	case reflect.Struct:
 		return decodeStruct(v, dst)
-	case reflect.Slice:
-		return decodeSlice(v, dst, f)
+	case reflect.Slice, reflect.Array:
+		return decodeList(v, dst, f)
 	case reflect.Map:
-		return decodeMap(v, dst)
+		return decodeMap(v, dst, f)
+	case reflect.Interface:
+		if t.NumMethod() > 0 {
+			return decodeForeign(v, dst)
+		}
+		dst.Set(reflect.ValueOf(v.any()))
+		return nil
+	}
+	return decodeScalar(v, dst)
+}
+
+func decodeScalar(v value, dst reflect.Value) error {
+	t := dst.Type()
+	switch t.Kind() {
 	case reflect.String:
 		if v.kind() != kindString {
 			return mismatch("a string", v)
@@ -668,44 +686,35 @@ func decodeValue(v value, dst reflect.Value, f *field) error {
 		}
 		dst.SetBool(v.kind() == kindTrue)
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
-		n, ok := v.integer()
-		if !ok || dst.OverflowInt(n) {
+		n, err := strconv.ParseInt(v.integerText(), 10, t.Bits())
+		if err != nil {
 			return mismatch("an integer that fits "+t.Kind().String(), v)
 		}
 		dst.SetInt(n)
-	case reflect.Float64:
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Uintptr:
+		n, err := strconv.ParseUint(v.integerText(), 10, t.Bits())
+		if err != nil {
+			return mismatch("an integer that fits "+t.Kind().String(), v)
+		}
+		dst.SetUint(n)
+	case reflect.Float32, reflect.Float64:
 		if v.kind() != kindNumber {
 			return mismatch("a number", v)
 		}
-		x, err := strconv.ParseFloat(string(v.raw()), 64)
+		x, err := strconv.ParseFloat(string(v.raw()), t.Bits())
 		if err != nil {
 			return &decodeError{reason: fmt.Sprintf("number %.40s is out of range", v.raw())}
 		}
 		dst.SetFloat(x)
-	case reflect.Interface:
-		if t.NumMethod() > 0 {
-			return decodeForeign(v, dst, f)
-		}
-		dst.Set(reflect.ValueOf(v.any()))
 	default:
-		return decodeForeign(v, dst, f)
+		return decodeForeign(v, dst)
 	}
 	return nil
 }
 
-// decodeForeign leaves v to encoding/json: types with their own decoding, arrays,
-// unsigned integers, and what else is rare.
-func decodeForeign(v value, dst reflect.Value, f *field) error {
-	if f != nil && f.quoted { // the ",string" option is only known to a struct
-		t := reflect.StructOf([]reflect.StructField{{Name: "V", Type: dst.Type(), Tag: `json:"v,string"`}})
-		box := reflect.New(t)
-		text := append(append([]byte(`{"v":`), v.raw()...), '}')
-		if err := json.Unmarshal(text, box.Interface()); err != nil {
-			return &decodeError{reason: err.Error()}
-		}
-		dst.Set(box.Elem().Field(0))
-		return nil
-	}
+// decodeForeign leaves v to encoding/json: types with their own decoding, and
+// what cannot be decoded.
+func decodeForeign(v value, dst reflect.Value) error {
 	d := json.NewDecoder(bytes.NewReader(v.raw()))
 	d.UseNumber()
 	if err := d.Decode(dst.Addr().Interface()); err != nil {
@@ -715,19 +724,24 @@ func decodeForeign(v value, dst reflect.Value, f *field) error {
 }
 
 func decodeStruct(v value, dst reflect.Value) error {
-	if v.kind() == kindNull {
+	t := dst.Type()
+	if t == base64Type {
+		if v.kind() != kindString {
+			return mismatch("base64 text", v)
+		}
+		dst.Set(reflect.ValueOf(Base64{v.str(), true}))
 		return nil
 	}
 	if v.kind() != kindObject {
 		return mismatch("an object", v)
 	}
-	info := structOf(dst.Type())
+	info := structOf(t)
 	var seen uint64
 	var extra Extra
 	for name, w := range v.members() {
 		i, ok := info.byName[string(name.text())]
 		if !ok {
-			if info.extra >= 0 && !(info.isContent && name.is("type")) {
+			if info.extra >= 0 && !(info.head != "" && name.is("type")) {
 				if extra == nil {
 					extra = Extra{}
 				}
@@ -763,63 +777,83 @@ func fieldAt(v reflect.Value, index []int) reflect.Value {
 	return v
 }
 
-func decodeSlice(v value, dst reflect.Value, f *field) error {
+// decodeList decodes slices and arrays; an array drops elements it has no room for.
+func decodeList(v value, dst reflect.Value, f *field) error {
 	t := dst.Type()
-	if t.Elem().Kind() == reflect.Uint8 {
-		return decodeForeign(v, dst, f)
-	}
-	if f != nil && f.list && v.kind() != kindArray {
-		one := reflect.MakeSlice(t, 1, 1)
-		dst.Set(one)
-		return decodeValue(v, one.Index(0), nil)
-	}
-	if v.kind() != kindArray {
+	switch {
+	case t == propertiesType:
+		return decodeProperties(v, dst)
+	case t.Elem().Kind() == reflect.Uint8:
+		return decodeForeign(v, dst)
+	case f != nil && f.list && v.kind() != kindArray:
+		dst.Set(reflect.MakeSlice(t, 1, 1))
+		return decodeValue(v, dst.Index(0), nil)
+	case v.kind() != kindArray:
 		return mismatch("an array", v)
 	}
-	n := 0
-	for range v.items() {
-		n++
+	list := dst
+	if t.Kind() == reflect.Slice {
+		n := 0
+		for range v.items() {
+			n++
+		}
+		list = reflect.MakeSlice(t, n, n)
 	}
-	list := reflect.MakeSlice(t, n, n)
 	i := 0
 	for item := range v.items() {
-		err := decodeValue(item, list.Index(i), nil)
-		if err == nil && item.kind() == kindNull && t.Elem().Kind() == reflect.Pointer {
+		if i == list.Len() {
+			return nil
+		}
+		e := list.Index(i)
+		err := decodeValue(item, e, nil)
+		if err == nil && e.Kind() == reflect.Pointer && e.IsNil() && native(e.Type().Elem()) {
 			err = mismatch("an object", item)
 		}
-		if err != nil {
-			if f != nil && f.skipBad {
-				continue
-			}
+		switch {
+		case err == nil:
+			i++
+		case f != nil && f.skipBad:
+			e.SetZero()
+		default:
 			return in("["+strconv.Itoa(i)+"]", err)
 		}
-		i++
 	}
-	dst.Set(list.Slice(0, i))
+	if t.Kind() == reflect.Slice {
+		dst.Set(list.Slice(0, i))
+	}
 	return nil
 }
 
-func decodeMap(v value, dst reflect.Value) error {
+func decodeMap(v value, dst reflect.Value, f *field) error {
 	t := dst.Type()
-	if t.Key().Kind() != reflect.String || foreign(t.Key()) {
-		return decodeForeign(v, dst, nil)
-	}
 	if v.kind() != kindObject {
 		return mismatch("an object", v)
 	}
 	m := reflect.MakeMap(t)
 	for name, w := range v.members() {
 		e := reflect.New(t.Elem()).Elem()
-		if w.kind() == kindNull && t.Elem().Kind() == reflect.String {
+		if w.kind() == kindNull && f != nil && !f.nullable && e.Kind() == reflect.String {
 			return in(name.str(), mismatch("a string", w))
 		}
 		if err := decodeValue(w, e, nil); err != nil {
 			return in(name.str(), err)
 		}
-		m.SetMapIndex(reflect.ValueOf(name.str()).Convert(t.Key()), e)
+		key := reflect.New(t.Key()).Elem()
+		if err := decodeKey(name, key); err != nil {
+			return in(name.str(), err)
+		}
+		m.SetMapIndex(key, e)
 	}
 	dst.Set(m)
 	return nil
+}
+
+// decodeKey decodes the key of a map: a number has quotes only there.
+func decodeKey(name value, dst reflect.Value) error {
+	if (dst.CanInt() || dst.CanUint()) && !decodesItself(dst.Type()) {
+		return decodeJSON(name.text(), dst.Addr().Interface())
+	}
+	return decodeValue(name, dst, nil)
 }
 
 func decodeContent(v value, dst reflect.Value) error {
@@ -881,6 +915,7 @@ func (v value) any() any {
 }
 
 var (
+	jsonNumberType = reflect.TypeFor[json.Number]()
 	rawType        = reflect.TypeFor[json.RawMessage]()
 	contentType    = reflect.TypeFor[Content]()
 	base64Type     = reflect.TypeFor[Base64]()
@@ -902,12 +937,18 @@ func native(t reflect.Type) bool {
 
 // foreign reports whether t says itself how it is read from or written to JSON.
 func foreign(t reflect.Type) bool {
-	if t.PkgPath() == "" && t.Kind() != reflect.Struct || t.Kind() == reflect.Interface {
-		return false // predeclared, or asked again for what it points to or holds
-	}
-	p := reflect.PointerTo(t)
-	return p.Implements(jsonDecoderType) || p.Implements(jsonEncoderType) ||
-		p.Implements(textDecoderType) || p.Implements(textEncoderType)
+	return decodesItself(t) || implements(t, jsonEncoderType, textEncoderType)
+}
+
+func decodesItself(t reflect.Type) bool {
+	return t == jsonNumberType || implements(t, jsonDecoderType, textDecoderType)
+}
+
+// implements reports whether t, itself and not as a pointer or interface, has one of
+// the interfaces.
+func implements(t reflect.Type, interfaces ...reflect.Type) bool {
+	own := t.Kind() != reflect.Interface && (t.PkgPath() != "" || t.Kind() == reflect.Struct)
+	return own && slices.ContainsFunc(interfaces, reflect.PointerTo(t).Implements)
 }
 
 // A field is a member of a JSON object that a struct field stands for.
@@ -917,6 +958,7 @@ type field struct {
 	index        []int
 	typ          reflect.Type
 	tag          reflect.StructTag
+	required     bool
 	omitEmpty    bool
 	omitZero     bool
 	quoted       bool     // the ",string" option
@@ -931,11 +973,12 @@ type field struct {
 
 // A structInfo says how a struct type and a JSON object correspond.
 type structInfo struct {
-	fields    []field
-	byName    map[string]int
-	required  uint64 // bits of fields
-	extra     int    // index of the field for other members; -1: none
-	isContent bool
+	fields   []field
+	byName   map[string]int
+	required uint64 // bits of fields
+	extra    int    // index of the field for other members; -1: none
+	head     string // of a content block: its type member
+	native   bool
 }
 
 // missing returns an error that names a required field without its bit in seen.
@@ -952,47 +995,32 @@ func structOf(t reflect.Type) *structInfo {
 	if info, ok := structs.Load(t); ok {
 		return info.(*structInfo)
 	}
-	info := &structInfo{byName: map[string]int{}, extra: -1, isContent: reflect.PointerTo(t).Implements(contentType)}
-	info.fields = jsonFields(t)
-	for i, f := range info.fields {
+	info := &structInfo{fields: jsonFields(t), byName: map[string]int{}, extra: -1, native: native(t)}
+	if c, ok := reflect.New(t).Interface().(Content); ok {
+		info.head = `"type":"` + c.kind() + `",`
+	}
+	for i := range info.fields {
+		f := &info.fields[i]
 		info.byName[f.name] = i
-		if native(t) && strings.Contains(f.tag.Get("mcp"), "required") {
+		if f.nullable = !info.native; !f.nullable {
+			f.protocolTags()
+		}
+		if f.required {
 			info.required |= 1 << i
 		}
 	}
-	if f, ok := t.FieldByName("Extra"); ok && f.Type == extraType {
+	if f, ok := t.FieldByName("Extra"); ok && info.native && f.Type == extraType {
 		info.extra = f.Index[0]
 	}
 	actual, _ := structs.LoadOrStore(t, info)
 	return actual.(*structInfo)
 }
 
-// jsonFields lists the members of t as encoding/json does: embedded structs are
-// flattened, the shallowest field of a name wins, a tagged one among equals, and
-// otherwise none.
+// jsonFields lists the members of t as encoding/json does: the fields of embedded
+// structs count as t's, the shallowest field of a name wins, a tagged one among
+// equals, and otherwise none. An embedded pointer that cannot be set is left out.
 func jsonFields(t reflect.Type) []field {
-	var found []field
-	for _, sf := range reflect.VisibleFields(t) {
-		name, options, _ := strings.Cut(sf.Tag.Get("json"), ",")
-		if name == "-" && options == "" && !strings.HasSuffix(sf.Tag.Get("json"), ",") || !promoted(t, sf.Index) {
-			continue
-		}
-		if sf.Anonymous && name == "" && embeds(sf.Type) || !sf.IsExported() {
-			continue
-		}
-		f := field{name: name, tagged: name != "", index: sf.Index, typ: sf.Type, tag: sf.Tag}
-		if name == "" {
-			f.name = sf.Name
-		}
-		for o := range strings.SplitSeq(options, ",") {
-			f.omitEmpty = f.omitEmpty || o == "omitempty"
-			f.omitZero = f.omitZero || o == "omitzero"
-			f.quoted = f.quoted || o == "string" && sf.Type.Kind() != reflect.Slice
-		}
-		f.protocolTags()
-		f.key = string(appendString(nil, f.name)) + ":"
-		found = append(found, f)
-	}
+	found := appendFields(nil, t, nil, nil)
 	best := map[string]*field{}
 	for i := range found {
 		f := &found[i]
@@ -1010,30 +1038,42 @@ func jsonFields(t reflect.Type) []field {
 	})
 }
 
-// promoted reports whether no embedded struct on the way to a field is a member of
-// its own, or left out, or unreachable.
-func promoted(t reflect.Type, index []int) bool {
-	for _, x := range index[:len(index)-1] {
-		if t.Kind() == reflect.Pointer {
-			t = t.Elem()
+// appendFields appends the fields of t, which stands at index, inside the types of
+// path.
+func appendFields(found []field, t reflect.Type, path []reflect.Type, index []int) []field {
+	path = append(slices.Clip(path), t)
+	for i := range t.NumField() {
+		sf := t.Field(i)
+		ft := sf.Type
+		if ft.Kind() == reflect.Pointer && ft.Name() == "" {
+			ft = ft.Elem()
 		}
-		sf := t.Field(x)
-		if sf.Tag.Get("json") != "" && !strings.HasPrefix(sf.Tag.Get("json"), ",") || !embeds(sf.Type) {
-			return false
+		embeds := sf.Anonymous && ft.Kind() == reflect.Struct
+		tag := sf.Tag.Get("json")
+		if tag == "-" || !sf.IsExported() && (!embeds || ft != sf.Type) {
+			continue
 		}
-		if !sf.IsExported() && sf.Type.Kind() == reflect.Pointer {
-			return false
+		name, options, _ := strings.Cut(tag, ",")
+		f := field{name: name, tagged: name != "", index: append(slices.Clip(index), i), typ: sf.Type, tag: sf.Tag}
+		switch {
+		case f.tagged:
+		case embeds:
+			if !slices.Contains(path, ft) {
+				found = appendFields(found, ft, path, f.index)
+			}
+			continue
+		default:
+			f.name = sf.Name
 		}
-		t = sf.Type
+		f.key = string(appendString(nil, f.name)) + ":"
+		for o := range strings.SplitSeq(options, ",") {
+			f.omitEmpty = f.omitEmpty || o == "omitempty"
+			f.omitZero = f.omitZero || o == "omitzero"
+			f.quoted = f.quoted || o == "string" && (reflect.Bool <= ft.Kind() && ft.Kind() <= reflect.Float64 || ft.Kind() == reflect.String)
+		}
+		found = append(found, f)
 	}
-	return true
-}
-
-func embeds(t reflect.Type) bool {
-	if t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
-	return t.Kind() == reflect.Struct && !foreign(t)
+	return found
 }
 
 // protocolTags reads the tags of the protocol's own types: the revisions that have
@@ -1042,6 +1082,8 @@ func (f *field) protocolTags() {
 	f.since, f.until = parseRevision(f.tag.Get("since")), parseRevision(f.tag.Get("until"))
 	for o := range strings.SplitSeq(f.tag.Get("mcp"), ",") {
 		switch o {
+		case "required":
+			f.required = true
 		case "list":
 			f.list = true
 		case "object":
@@ -1077,76 +1119,64 @@ func appendJSON(b []byte, v any, rev revision) ([]byte, error) {
 }
 
 func appendValue(b []byte, v reflect.Value, f *field, rev revision) ([]byte, error) {
-	t := v.Type()
-	switch {
-	case t == rawType:
-		return appendRaw(b, v.Bytes())
-	case t == base64Type:
-		return appendString(b, v.Interface().(Base64).text), nil
-	case t == propertiesType:
-		return appendProperties(b, v.Interface().(Properties), rev)
+	if v.Kind() == reflect.Interface {
+		v = v.Elem()
 	}
-	switch t.Kind() {
-	case reflect.Pointer, reflect.Interface:
-		if v.IsNil() {
-			return append(b, "null"...), nil
-		}
-		if r, ok := v.Interface().(reviser); ok {
-			if w := r.revise(rev); w != v.Interface() {
+	if !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
+		return b, &decodeError{reason: "missing"}
+	}
+	switch t := v.Type(); t.Kind() {
+	case reflect.Pointer:
+		switch x := v.Interface().(type) {
+		case *UnknownContent:
+			return appendRaw(b, x.Raw)
+		case reviser:
+			if w := x.revise(rev); w != x {
 				return appendJSON(b, w, rev)
 			}
 		}
-		if t.Kind() == reflect.Interface && !native(v.Elem().Type()) && v.Elem().Kind() != reflect.Pointer {
-			return appendForeign(b, v.Interface())
-		}
-		if u, ok := v.Interface().(*UnknownContent); ok {
-			return appendRaw(b, u.Raw)
-		}
 		return appendValue(b, v.Elem(), f, rev)
 	case reflect.Struct:
-		if !native(t) {
-			return appendForeign(b, v.Interface())
+		if t == base64Type {
+			return appendString(b, v.Interface().(Base64).text), nil
 		}
-		return appendStruct(b, v, rev)
+		if info := structOf(t); info.native {
+			return appendStruct(b, v, info, rev)
+		}
 	case reflect.Slice:
-		if native(t) || native2(t.Elem()) {
+		switch {
+		case t == rawType:
+			if v.Len() == 0 && f != nil && f.required {
+				return append(b, "{}"...), nil
+			}
+			return appendRaw(b, v.Bytes())
+		case t == propertiesType:
+			return appendProperties(b, v.Interface().(Properties), rev)
+		case t.Elem().Kind() != reflect.Uint8:
 			return appendSlice(b, v, f, rev)
 		}
-		if v.IsNil() {
-			return append(b, "[]"...), nil
-		}
-		return appendForeign(b, v.Interface())
 	case reflect.Map:
 		if v.IsNil() {
 			return append(b, "{}"...), nil
 		}
-		return appendForeign(b, v.Interface())
 	case reflect.String:
 		return appendString(b, v.String()), nil
 	case reflect.Bool:
 		return strconv.AppendBool(b, v.Bool()), nil
 	case reflect.Int, reflect.Int64:
 		return strconv.AppendInt(b, v.Int(), 10), nil
+	case reflect.Float64:
+		if x := v.Float(); x == math.Trunc(x) && math.Abs(x) < 1<<53 {
+			return strconv.AppendInt(b, int64(x), 10), nil
+		}
 	}
 	return appendForeign(b, v.Interface())
 }
 
-// native2 reports whether a slice of t holds protocol values.
-func native2(t reflect.Type) bool {
-	if t.Kind() == reflect.Pointer {
-		t = t.Elem()
-	}
-	return t.Name() != "" && native(t)
-}
-
-func appendStruct(b []byte, v reflect.Value, rev revision) ([]byte, error) {
-	info := structOf(v.Type())
+func appendStruct(b []byte, v reflect.Value, info *structInfo, rev revision) ([]byte, error) {
 	b = append(b, '{')
 	first := len(b)
-	if info.isContent {
-		b = appendString(append(b, `"type":`...), v.Addr().Interface().(Content).kind())
-		b = append(b, ',')
-	}
+	b = append(b, info.head...)
 	for i := range info.fields {
 		f := &info.fields[i]
 		w := v.FieldByIndex(f.index)
@@ -1163,6 +1193,9 @@ func appendStruct(b []byte, v reflect.Value, rev revision) ([]byte, error) {
 	if info.extra >= 0 && v.Field(info.extra).Len() > 0 {
 		extra := v.Field(info.extra).Interface().(Extra)
 		for _, name := range sortedKeys(extra) {
+			if _, known := info.byName[name]; known || info.head != "" && name == "type" {
+				continue
+			}
 			var err error
 			if b, err = appendRaw(append(appendString(b, name), ':'), extra[name]); err != nil {
 				return b, in(name, err)
@@ -1179,9 +1212,9 @@ func appendStruct(b []byte, v reflect.Value, rev revision) ([]byte, error) {
 func (f *field) omits(w, parent reflect.Value) bool {
 	switch {
 	case f.unlessBlob:
-		return !parent.Interface().(ResourceContents).Blob.IsZero()
+		return !parent.FieldByName("Blob").IsZero()
 	case f.object && w.Len() > 0:
-		return bytes.TrimSpace(w.Bytes())[0] != '{'
+		return !bytes.HasPrefix(bytes.TrimSpace(w.Bytes()), []byte("{"))
 	case f.omitEmpty:
 		switch w.Kind() {
 		case reflect.Slice, reflect.Map, reflect.String:
@@ -1265,6 +1298,9 @@ func (ix *index) release() {
 // appendString appends s as a JSON string. Only what JSON demands is escaped.
 // Invalid UTF-8 becomes U+FFFD.
 func appendString(b []byte, s string) []byte {
+	if !utf8.ValidString(s) {
+		s = string([]rune(s))
+	}
 	b = append(b, '"')
 	for {
 		n := plain(s)
@@ -1272,36 +1308,17 @@ func appendString(b []byte, s string) []byte {
 		if n == len(s) {
 			return append(b, '"')
 		}
-		s = s[n:]
-		size := 1
-		switch c := s[0]; {
-		case c == '"' || c == '\\':
-			b = append(b, '\\', c)
-		case c == '\n':
-			b = append(b, '\\', 'n')
-		case c == '\t':
-			b = append(b, '\\', 't')
-		case c == '\r':
-			b = append(b, '\\', 'r')
-		case c < 0x20:
+		c := s[n]
+		if i := strings.IndexByte("\"\\\n\t\r", c); i >= 0 {
+			b = append(b, '\\', `"\ntr`[i])
+		} else {
 			b = append(b, '\\', 'u', '0', '0', "0123456789abcdef"[c>>4], "0123456789abcdef"[c&15])
-		default:
-			var r rune
-			r, size = utf8.DecodeRuneInString(s)
-			b = utf8.AppendRune(b, r)
 		}
-		s = s[size:]
+		s = s[n+1:]
 	}
 }
 
-func sortedKeys[M ~map[string]V, V any](m M) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
-}
+func sortedKeys[M ~map[string]V, V any](m M) []string { return slices.Sorted(maps.Keys(m)) }
 
 // marshal encodes a value of the application.
 func marshal(v any) (json.RawMessage, error) {
@@ -1355,6 +1372,15 @@ func (c *UnknownContent) MarshalJSON() ([]byte, error)    { return appendRaw(nil
 
 // What a revision lacks becomes what it has.
 
+func (c *ClientCapabilities) revise(rev revision) any {
+	if rev.rich() || c.Elicitation == nil || c.Elicitation.form() {
+		return c
+	}
+	d := *c
+	d.Elicitation = nil // what is left of it would mean forms
+	return &d
+}
+
 func (c *AudioContent) revise(rev revision) any {
 	if rev.audio() {
 		return c
@@ -1370,23 +1396,23 @@ func (c *ResourceLink) revise(rev revision) any {
 	return &TextContent{Text: fmt.Sprintf("[resource %s: %s]", c.Name, c.URI), Annotations: c.Annotations}
 }
 
-// revise gives the title a place that 2025-03-26 knows, and leaves out an output
-// schema that is not an object's, which no revision up to 2025-11-25 allows.
+// revise gives the title a place that 2025-03-26 knows, and drops an output schema
+// that is not one of objects.
 func (t *Tool) revise(rev revision) any {
 	titled := t.Title != "" && rev.audio() && !rev.links() && (t.Annotations == nil || t.Annotations.Title == "")
-	if !titled && (t.OutputSchema == nil || objectSchema(t.OutputSchema)) {
+	odd := t.OutputSchema != nil && !objectSchema(t.OutputSchema)
+	if !titled && !odd {
 		return t
 	}
 	c, a := *t, ToolAnnotations{}
-	if t.Annotations != nil {
-		a = *t.Annotations
+	if odd {
+		c.OutputSchema = nil
 	}
 	if titled {
-		a.Title, c.Title = t.Title, ""
-		c.Annotations = &a
-	}
-	if !objectSchema(t.OutputSchema) {
-		c.OutputSchema = nil
+		if t.Annotations != nil {
+			a = *t.Annotations
+		}
+		a.Title, c.Title, c.Annotations = t.Title, "", &a
 	}
 	return &c
 }

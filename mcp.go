@@ -7,7 +7,7 @@
 // tool, made from an ordinary function:
 //
 //	type input struct {
-//		Name string `json:"name" doc:"whom to greet"`
+//		Name string `json:"name" jsonschema:"whom to greet"`
 //	}
 //
 //	s := mcp.NewServer(&mcp.Implementation{Name: "greeter", Version: "1.0"}, nil)
@@ -87,14 +87,15 @@ var revisions = [...]struct {
 	rich    bool // defaults, titled and multiple choice in forms; URL mode; tools in sampling; content lists in sampling
 	audio   bool // audio content
 	links   bool // resource links
+	schemas bool // tools have output schemas, and structured results
 	context bool // completion knows the other arguments
 	polls   bool // a server may end a stream early and be polled
 }{
 	{},
 	{name: Revision20241105, batches: true},
 	{name: Revision20250326, batches: true, audio: true},
-	{name: Revision20250618, elicits: true, audio: true, links: true, context: true},
-	{name: Revision20251125, elicits: true, rich: true, audio: true, links: true, context: true, polls: true},
+	{name: Revision20250618, elicits: true, audio: true, links: true, schemas: true, context: true},
+	{name: Revision20251125, elicits: true, rich: true, audio: true, links: true, schemas: true, context: true, polls: true},
 }
 
 // newest is the newest revision that opens with initialize.
@@ -106,6 +107,7 @@ func (r revision) elicits() bool  { return revisions[r].elicits }
 func (r revision) rich() bool     { return revisions[r].rich }
 func (r revision) audio() bool    { return revisions[r].audio }
 func (r revision) links() bool    { return revisions[r].links }
+func (r revision) schemas() bool  { return revisions[r].schemas }
 func (r revision) context() bool  { return revisions[r].context }
 
 // parseRevision finds a revision by its whole name; zero if it is not known.
@@ -757,7 +759,7 @@ type ToolChoice struct {
 }
 
 // ElicitParams asks the person in front of the client (Elicitation): for the
-// values of a form, or to visit a URL. See [Confirm], [Form] and [Visit].
+// values of a form, or to visit a URL. See [Confirm], [FormFor] and [Visit].
 type ElicitParams struct {
 	Meta            Meta        `json:"_meta,omitempty"`
 	Mode            string      `json:"mode,omitempty" since:"2025-11-25"` // "form" (also "") or "url"

@@ -39,12 +39,12 @@ import (
 
 // Bounds of a schema. Beyond one the schema is refused.
 const (
-	maxSchemaDepth = 64         // subschemas within each other
-	maxSubschemas  = 10_000     // in a schema and what it refers to
-	maxPointerWork = 10_000_000 // values passed by while following JSON Pointers
-	maxDigits      = 1_000      // of a number that values are compared with
-	maxPattern     = 10_000     // bytes of a pattern
-	maxPatterns    = 200_000    // instructions of all patterns
+	maxSchemaDepth = 64          // subschemas within each other
+	maxSubschemas  = 10_000      // in a schema and what it refers to
+	maxPointerWork = 100_000_000 // values passed by while following JSON Pointers
+	maxDigits      = 1_000       // of a number that values are compared with
+	maxPattern     = 10_000      // bytes of a pattern
+	maxPatterns    = 200_000     // instructions of all patterns
 )
 
 // Bounds of a validation. Beyond one the value is refused.
@@ -127,6 +127,9 @@ const (
 var typeNames = [...]string{"null", "boolean", "integer", "number", "string", "array", "object"}
 
 func (t typeSet) String() string {
+	if t == 0 {
+		return "nothing"
+	}
 	var names []string
 	for i, name := range typeNames {
 		if t&(1<<i) != 0 {
@@ -255,8 +258,8 @@ type need struct {
 }
 
 type logicRules struct {
-	allOf, anyOf, oneOf       []*schema
-	not, when, then, elseThen *schema
+	allOf, anyOf, oneOf        []*schema
+	not, when, then, otherwise *schema
 }
 
 // validate checks a value that has been scanned.
@@ -284,6 +287,7 @@ type run struct {
 	dynamic  bool // scope is needed
 	scope    []*resource
 	problems []string
+	failures int // that were looked at for problems; some give the same
 	scratch  []byte
 }
 
@@ -325,9 +329,10 @@ func (r *run) spend(n int) bool {
 
 // fail reports a problem of v. It returns false.
 func (r *run) fail(v value, format string, args ...any) bool {
-	if r.quiet > 0 || len(r.problems) >= maxProblems {
+	if r.quiet > 0 || len(r.problems) >= maxProblems || r.failures >= 10*maxProblems {
 		return false
 	}
+	r.failures++
 	place := r.root.pointerTo(v)
 	if place == "" {
 		place = "the value"
@@ -367,6 +372,8 @@ func (r *run) check(s *schema, v value, seen evaluated) bool {
 	return ok
 }
 
+// otherType judges a value that is not of a type that s names: an integer is, in
+// JSON, a number that looks like one.
 func (r *run) otherType(s *schema, v value) bool {
 	switch {
 	case s.types == 0:
@@ -428,6 +435,8 @@ func (r *run) target(s *schema) *schema {
 	return s.dynRef
 }
 
+// enumeration looks v up by its canonical text, so that it costs the size of v and
+// not of the list.
 func (r *run) enumeration(e *enumeration, v value) bool {
 	return e.values[string(r.canonical(v))] || r.fail(v, "want %s, got %s", e.reading, excerpt(v))
 }
@@ -442,6 +451,9 @@ func (r *run) canonical(v value) []byte {
 	return r.scratch
 }
 
+// number applies the rules for numbers. Values are compared exactly, by their
+// digits; only a multiple needs arithmetic. It stops at the first problem, as do
+// the rules for strings, because the others would repeat it.
 func (r *run) number(n *numberRules, v value) bool {
 	r.spend(len(v.raw()) >> 6)
 	x := parseDecimal(v.raw())
@@ -460,6 +472,7 @@ func (r *run) number(n *numberRules, v value) bool {
 	return true
 }
 
+// string applies the rules for strings.
 func (r *run) string(s *stringRules, v value) bool {
 	r.spend(len(v.raw()) >> 6)
 	text := v.text()
@@ -481,6 +494,8 @@ func (r *run) matches(p *pattern, text []byte) bool {
 	return r.spend(1+len(text)*p.size/128) && p.re.Match(text)
 }
 
+// array applies the rules for arrays, and unevaluatedItems last, when all others
+// have looked at what is theirs.
 func (r *run) array(a *arrayRules, v value, seen evaluated) bool {
 	ok, n := true, 0
 	for i := v.first(); i != 0; i = v.ix.nodes[i].next {
@@ -527,6 +542,7 @@ func (r *run) distinct(v value) bool {
 	return !r.spent
 }
 
+// contains counts the elements that contains accepts. Those count as looked at.
 func (r *run) contains(a *arrayRules, v value, seen evaluated) bool {
 	hits := 0
 	r.quiet++
@@ -562,6 +578,9 @@ func (r *run) unevaluated(s *schema, v value, seen evaluated) bool {
 	return ok
 }
 
+// object applies the rules for objects: first those of each member, then those of
+// the whole, and unevaluatedProperties last. Names do not repeat, so the required
+// members are all there if as many were met.
 func (r *run) object(o *objectRules, v value, seen evaluated) bool {
 	ok, n, required := true, 0, 0
 	for i := v.first(); i != 0; i = v.ix.nodes[i].next {
@@ -648,6 +667,8 @@ func (r *run) missing(o *objectRules, v value) bool {
 	return false
 }
 
+// needs applies dependentRequired, dependentSchemas and dependencies. members is
+// how many v has, which is what looking one up may cost.
 func (r *run) needs(o *objectRules, v value, members int, seen evaluated) bool {
 	ok := true
 	for _, need := range o.needs {
@@ -666,6 +687,9 @@ func (r *run) needs(o *objectRules, v value, members int, seen evaluated) bool {
 	return ok
 }
 
+// logic applies the keywords that combine what schemas say of the same value. What
+// a schema looked at counts only where it accepted the value; what is below not
+// never does.
 func (r *run) logic(l *logicRules, v value, seen evaluated) bool {
 	ok := true
 	for _, s := range l.allOf {
@@ -689,7 +713,7 @@ func (r *run) logic(l *logicRules, v value, seen evaluated) bool {
 	if l.when != nil && r.goOn(ok) {
 		next := l.then
 		if !r.accepts(l.when, v, seen.fresh(), seen) {
-			next = l.elseThen
+			next = l.otherwise
 		}
 		ok = (next == nil || r.check(next, v, seen)) && ok
 	}
@@ -750,6 +774,7 @@ func (v value) pointerTo(w value) string {
 	return b.String()
 }
 
+// pointerEscaper writes a name as a step of a JSON Pointer (RFC 6901, section 3).
 var pointerEscaper = strings.NewReplacer("~", "~0", "/", "~1")
 
 // excerpt returns the text of v, shortened, for people.
@@ -800,8 +825,9 @@ func appendCanonical(b []byte, v value) []byte {
 }
 
 // A decimal is a number, exactly: digits, as an integer, times ten to the exp. The
-// digits have no zeros at either end; zero has none. An exponent beyond maxExponent
-// is taken for that: no text has digits enough to make up for it.
+// digits have no zeros at either end; zero has none. So there is one decimal for
+// each number, however it is spelled, and no exponent is ever written out. One
+// beyond maxExponent is taken for that: no text has digits to make up for it.
 type decimal struct {
 	negative bool
 	digits   []byte
@@ -853,6 +879,7 @@ func (d decimal) append(b []byte) []byte {
 	return strconv.AppendInt(b, d.exp, 10)
 }
 
+// String returns d as people write it, unless that would be long.
 func (d decimal) String() string {
 	text := string(d.append(nil))
 	switch {
@@ -889,6 +916,7 @@ func (d decimal) compare(e decimal) int {
 	return d.sign() * int(min(size, 1))
 }
 
+// sign returns -1, 0 or +1.
 func (d decimal) sign() int {
 	switch {
 	case len(d.digits) == 0:
@@ -969,7 +997,9 @@ const (
 	in07
 )
 
-// keywords has all keywords that do more than annotate.
+// keywords has the keywords that refer to or contain schemas, and those that only
+// one draft knows. All others are taken for the validation vocabulary's: building
+// ignores what does nothing but annotate.
 var keywords = map[string]struct {
 	vocab vocabulary
 	in    drafts
@@ -1002,25 +1032,8 @@ var keywords = map[string]struct {
 	"unevaluatedProperties": {vocabUnevaluated, in2020, shapeOne},
 	"contentSchema":         {vocabContent, in2020, shapeOne},
 
-	"type":              {vocabValidation, inBoth, shapeNone},
-	"enum":              {vocabValidation, inBoth, shapeNone},
-	"const":             {vocabValidation, inBoth, shapeNone},
-	"multipleOf":        {vocabValidation, inBoth, shapeNone},
-	"maximum":           {vocabValidation, inBoth, shapeNone},
-	"exclusiveMaximum":  {vocabValidation, inBoth, shapeNone},
-	"minimum":           {vocabValidation, inBoth, shapeNone},
-	"exclusiveMinimum":  {vocabValidation, inBoth, shapeNone},
-	"maxLength":         {vocabValidation, inBoth, shapeNone},
-	"minLength":         {vocabValidation, inBoth, shapeNone},
-	"pattern":           {vocabValidation, inBoth, shapeNone},
-	"maxItems":          {vocabValidation, inBoth, shapeNone},
-	"minItems":          {vocabValidation, inBoth, shapeNone},
-	"uniqueItems":       {vocabValidation, inBoth, shapeNone},
 	"maxContains":       {vocabValidation, in2020, shapeNone},
 	"minContains":       {vocabValidation, in2020, shapeNone},
-	"maxProperties":     {vocabValidation, inBoth, shapeNone},
-	"minProperties":     {vocabValidation, inBoth, shapeNone},
-	"required":          {vocabValidation, inBoth, shapeNone},
 	"dependentRequired": {vocabValidation, in2020, shapeNone},
 }
 
@@ -1028,13 +1041,16 @@ var keywords = map[string]struct {
 // value, and which vocabulary it is of.
 func (d *dialect) knows(name string) (shape, vocabulary, bool) {
 	k, ok := keywords[name]
-	if k.in == in2020 && d.draft7 || k.in == in07 && !d.draft7 || k.vocab&d.vocab == 0 {
-		ok = false
+	if !ok {
+		k.vocab = vocabValidation
 	}
-	return k.shape, k.vocab, ok
+	known := (k.in != in2020 || !d.draft7) && (k.in != in07 || d.draft7) && k.vocab&d.vocab != 0
+	return k.shape, k.vocab, known
 }
 
-// A resource is a schema with a URI of its own, or a whole document.
+// A resource is a schema with a URI of its own, or a whole document. The references
+// in it are relative to its base, and its anchors are its own. Only base, dialect
+// and dynamic outlive the compiler.
 type resource struct {
 	base    *url.URL
 	dialect *dialect
@@ -1043,7 +1059,9 @@ type resource struct {
 	dynamic map[string]*schema // the anchors that $dynamicRef can lead to
 }
 
-// A compiler makes one Schema.
+// A compiler makes one Schema. What it knows only grows, so building one subschema
+// may make others known, which are then built in their turn; nothing recurses along
+// references.
 type compiler struct {
 	documents   map[string][]byte // that references may lead to, by URI
 	resources   map[string]*resource
@@ -1064,6 +1082,8 @@ func compileSchema(text []byte, documents map[string][]byte) (*Schema, error) {
 	return s, nil
 }
 
+// compile compiles the document whose URI is uri. If d is nil the document says
+// which dialect it is in, and is checked.
 func (c *compiler) compile(uri string, text []byte, d *dialect) (*Schema, error) {
 	c.resources, c.schemas = map[string]*resource{}, map[value]*schema{}
 	home, err := c.document(uri, text, d)
@@ -1078,11 +1098,14 @@ func (c *compiler) compile(uri string, text []byte, d *dialect) (*Schema, error)
 	if err := c.findCycle(); err != nil {
 		return nil, err
 	}
-	return &Schema{c.schemas[home.root], c.dynamic}, nil
+	s := &Schema{c.schemas[home.root], c.dynamic}
+	for _, r := range c.resources { // which are kept, but not the text
+		r.root, r.anchors = value{}, nil
+	}
+	return s, nil
 }
 
-// document reads a schema document whose URI is uri. If d is nil, the document
-// says which dialect it is in, and is checked.
+// document makes known a schema document; see compile.
 func (c *compiler) document(uri string, text []byte, d *dialect) (*resource, error) {
 	ix, err := scan(text)
 	if err != nil {
@@ -1109,6 +1132,7 @@ func (c *compiler) document(uri string, text []byte, d *dialect) (*resource, err
 	return home, nil
 }
 
+// check checks the schema at v against the metaschema, if it has one to obey.
 func (d *dialect) check(v value) error {
 	if d.meta == nil {
 		return nil
@@ -1116,7 +1140,8 @@ func (d *dialect) check(v value) error {
 	return d.meta.validate(v)
 }
 
-// dialect returns the dialect of a document.
+// dialect returns the dialect of a document: one of the two, or one that a document
+// given to the compiler declares.
 func (c *compiler) dialect(root value) (*dialect, error) {
 	name := root.member("$schema")
 	uri := strings.TrimSuffix(name.str(), "#")
@@ -1394,6 +1419,8 @@ func (c *compiler) build(s *schema, v value) error {
 	return nil
 }
 
+// reference builds the core keywords. A $dynamicRef can be overridden only if it
+// leads to a $dynamicAnchor, by its name.
 func (c *compiler) reference(s *schema, name string, w value) (err error) {
 	switch name {
 	case "$ref":
@@ -1445,6 +1472,7 @@ func (s *schema) logics() *logicRules {
 	return s.logic
 }
 
+// validation builds the keywords that assert something of the value itself.
 func (c *compiler) validation(s *schema, name string, w value) (err error) {
 	switch name {
 	case "type":
@@ -1492,6 +1520,7 @@ func (c *compiler) validation(s *schema, name string, w value) (err error) {
 	return err
 }
 
+// typesOf returns the types that type names: one, or a list.
 func typesOf(w value) (t typeSet) {
 	for i, name := range typeNames {
 		if w.is(name) {
@@ -1524,7 +1553,8 @@ func (s *schema) enumerate(name string, w value) error {
 	return nil
 }
 
-// limit returns a number that values are compared with.
+// limit returns a number that values are compared with. Its length is bounded, so
+// that one step of a validation is.
 func limit(w value) (*decimal, error) {
 	if len(w.raw()) > maxDigits {
 		return nil, failAt(w, "number of more than %d digits", maxDigits)
@@ -1536,7 +1566,7 @@ func limit(w value) (*decimal, error) {
 	return &d, nil
 }
 
-// count returns a number that sizes are compared with.
+// count returns a number that sizes are compared with. No size exceeds MaxInt.
 func count(w value) int {
 	n, ok := w.integer()
 	if !ok || n > math.MaxInt {
@@ -1556,6 +1586,7 @@ func (c *compiler) needs(s *schema, w value) {
 	}
 }
 
+// applicator builds the keywords that apply other schemas.
 func (c *compiler) applicator(s *schema, name string, w value) error {
 	switch name {
 	case "allOf":
@@ -1571,7 +1602,7 @@ func (c *compiler) applicator(s *schema, name string, w value) error {
 	case "then":
 		s.logics().then = c.schemas[w]
 	case "else":
-		s.logics().elseThen = c.schemas[w]
+		s.logics().otherwise = c.schemas[w]
 	case "prefixItems":
 		s.arrays().prefix = c.list(w)
 	case "items":
@@ -1612,6 +1643,7 @@ func (c *compiler) applicator(s *schema, name string, w value) error {
 	return nil
 }
 
+// list returns the schemas in a list, all of which are known.
 func (c *compiler) list(w value) (list []*schema) {
 	for item := range w.items() {
 		list = append(list, c.schemas[item])
@@ -1654,7 +1686,7 @@ func (c *compiler) findCycle() error {
 func (s *schema) inPlace(yield func(*schema) bool) {
 	next := []*schema{s.ref, s.dynRef}
 	if l := s.logic; l != nil {
-		next = slices.Concat(next, l.allOf, l.anyOf, l.oneOf, []*schema{l.not, l.when, l.then, l.elseThen})
+		next = slices.Concat(next, l.allOf, l.anyOf, l.oneOf, []*schema{l.not, l.when, l.then, l.otherwise})
 	}
 	if s.object != nil {
 		for _, need := range s.object.needs {
@@ -1743,6 +1775,8 @@ func (t *translator) take(prefix string) bool {
 	return ok
 }
 
+// next translates one element of the pattern. Brackets have their own rules, and an
+// opening one in a class is a character, where package regexp may see [:alpha:].
 func (t *translator) next() error {
 	switch {
 	case t.take(`\`):
@@ -1774,6 +1808,7 @@ func (t *translator) next() error {
 	return nil
 }
 
+// copyRune copies a character that means the same in both syntaxes.
 func (t *translator) copyRune() {
 	_, n := utf8.DecodeRuneInString(t.in)
 	t.out.WriteString(t.in[:n])
@@ -1841,6 +1876,8 @@ func (t *translator) escape() error {
 	return nil
 }
 
+// otherEscape translates the escapes that are rare. Letters that ECMA-262 gives no
+// meaning are refused, because package regexp may give them one.
 func (t *translator) otherEscape(c byte) error {
 	switch {
 	case c == 'B' && !t.class:
@@ -1855,6 +1892,7 @@ func (t *translator) otherEscape(c byte) error {
 	return nil
 }
 
+// literal writes a character that stands for itself.
 func (t *translator) literal(r rune) { fmt.Fprintf(&t.out, `\x{%X}`, r) }
 
 // set writes ranges, alone or as part of a class.
@@ -2105,6 +2143,8 @@ type deriver struct {
 	queue     []reflect.Type          // definitions, in the order in which they are met
 }
 
+// deriveText writes the schema of t. It ends because each time round there is
+// another recursive type, of which a type has finitely many.
 func deriveText(t reflect.Type) (json.RawMessage, error) {
 	g := &deriver{root: t, recursive: map[reflect.Type]bool{}, again: true}
 	var text json.RawMessage
@@ -2228,6 +2268,7 @@ func (g *deriver) written(t reflect.Type, elements []keyword) (json.RawMessage, 
 	return nil, &decodeError{reason: t.String() + " cannot be JSON"}
 }
 
+// Types whose JSON is not what their kind tells.
 var (
 	schemaType = reflect.TypeFor[interface{ JSONSchema() json.RawMessage }]()
 	timeType   = reflect.TypeFor[time.Time]()
@@ -2264,6 +2305,8 @@ func ownSchema(t reflect.Type) json.RawMessage {
 	return nil
 }
 
+// listSchema returns the schema of a slice or an array; elements are keywords for
+// what is in it.
 func (g *deriver) listSchema(t reflect.Type, elements []keyword) (json.RawMessage, error) {
 	items, err := g.write(t.Elem(), nil)
 	if err != nil {
@@ -2277,6 +2320,8 @@ func (g *deriver) listSchema(t reflect.Type, elements []keyword) (json.RawMessag
 	return merge(nil, list), nil
 }
 
+// mapSchema returns the schema of a map. Its keys are what encoding/json can write
+// or read as names.
 func (g *deriver) mapSchema(t reflect.Type) (json.RawMessage, error) {
 	k := t.Key()
 	if k.Kind() != reflect.String && (k.Kind() < reflect.Int || reflect.Uintptr < k.Kind()) &&
@@ -2290,6 +2335,9 @@ func (g *deriver) mapSchema(t reflect.Type) (json.RawMessage, error) {
 	return merge(nil, []keyword{{"type", []byte(`"object"`)}, {"additionalProperties", values}}), nil
 }
 
+// structSchema returns the schema of a struct, with its fields in their order.
+// There is always a "properties", because some clients demand it, and never an
+// empty "required".
 func (g *deriver) structSchema(t reflect.Type) (json.RawMessage, error) {
 	var properties []keyword
 	var required []byte
@@ -2321,6 +2369,8 @@ func throughPointer(t reflect.Type, index []int) bool {
 	return t.Kind() == reflect.Pointer
 }
 
+// fieldSchema returns the schema of a field: that of its type, with what its tags
+// say on top.
 func (g *deriver) fieldSchema(f *field) (json.RawMessage, error) {
 	t := f.typ
 	for t.Kind() == reflect.Pointer && t.Name() == "" {

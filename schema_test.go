@@ -309,6 +309,14 @@ func TestValidationErrorText(t *testing.T) {
 	}
 }
 
+// What is absent is refused.
+func TestValidateAbsent(t *testing.T) {
+	err := mustCompile(t, `{"type":"object","const":{}}`).validate(value{})
+	if want := "the value: want object, got nothing; the value: want {}, got "; err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
 // FEAT-507
 func TestSchemaRecursive(t *testing.T) {
 	verdicts{`{"properties":{"next":{"$ref":"#"}},"additionalProperties":false}`,
@@ -361,6 +369,7 @@ func TestSchemaBounds(t *testing.T) {
 		{bomb, "1", tooMuch},
 		{`{"not":{"$ref":"#/$defs/n20"},` + bomb[len(`{"$ref":"#/$defs/n20",`):], "1", tooMuch},
 		{loop, "1", tooMuch},
+		{`{"allOf":[{"type":"null"}` + strings.Repeat(`,{"type":"null"}`, 9000) + `]}`, "{" + names.String() + `"x":0}`, "the value: want null, got object"},
 		{`{"pattern":"(a+)+$"}`, `"` + strings.Repeat("a", 100_000) + `!"`, `the value: want a match of pattern "(a+)+$", got "` + strings.Repeat("a", 59) + `...`},
 		{`{"pattern":"(a{0,100}){0,10}b"}`, `"` + strings.Repeat("a", 1_000_000) + `"`, tooMuch},
 		{`{"items":{"$ref":"#"},"type":"array"}`, strings.Repeat("[", 100_000), "nested too deeply at byte 1000"},
@@ -493,7 +502,7 @@ func TestValidateAllocatesNothing(t *testing.T) {
 }
 
 type (
-	textType struct{ x int }
+	textType struct{ X int }
 	jsonType struct{ X int }
 	ownType  struct{ X int }
 	badType  struct{ X int }
@@ -509,15 +518,12 @@ type (
 		Name string `json:"name"`
 	}
 	pointed struct{ Far int }
-	word    string
 )
 
-func (textType) MarshalText() ([]byte, error)  { return nil, nil }
-func (*jsonType) UnmarshalJSON([]byte) error   { return nil }
-func (ownType) JSONSchema() json.RawMessage    { return json.RawMessage(`{"type":"integer","minimum":7}`) }
-func (*badType) JSONSchema() json.RawMessage   { return json.RawMessage(`{"type":"int"}`) }
-func (word) UnmarshalJSON([]byte) error        { return nil }
-func (listing) helper() map[uint8]map[word]int { return nil }
+func (textType) MarshalText() ([]byte, error) { return nil, nil }
+func (*jsonType) UnmarshalJSON([]byte) error  { return nil }
+func (ownType) JSONSchema() json.RawMessage   { return json.RawMessage(`{"type":"integer","minimum":7}`) }
+func (*badType) JSONSchema() json.RawMessage  { return json.RawMessage(`{"type":"int"}`) }
 
 // FEAT-489 FEAT-518 BUG-154 BUG-155 BUG-160
 func TestSchemaOf(t *testing.T) {
@@ -559,11 +565,11 @@ func TestSchemaOf(t *testing.T) {
 			U uint8    `schema:"minimum=3"`
 			F float32
 			A [2]bool
-			Q int  `json:",string"`
-			E pair `json:"-,"`
+			Q int `json:",string"`
+			E pair
 		}{}, `{"type":"object","properties":{"T":{"type":"string"},"J":{},"O":{"type":"integer","minimum":7,"description":"own","maximum":9},` +
 			`"U":{"type":"integer","minimum":3},"F":{"type":"number"},"A":{"type":"array","items":{"type":"boolean"},"minItems":2,"maxItems":2},` +
-			`"Q":{"type":"string"},"-":{"$ref":"#/$defs/pair"}},"required":["T","J","U","F","A","Q","-"],"additionalProperties":false,` +
+			`"Q":{"type":"string"},"E":{"$ref":"#/$defs/pair"}},"required":["T","J","U","F","A","Q","E"],"additionalProperties":false,` +
 			`"$defs":{"pair":{"type":"object","properties":{` +
 			`"Left":{"type":"object","properties":{"Pair":{"$ref":"#/$defs/pair"}},"additionalProperties":false},` +
 			`"Right":{"type":"object","properties":{"Pair":{"$ref":"#/$defs/pair"}},"additionalProperties":false}},` +
