@@ -42,6 +42,21 @@ func Confirm(message string) *ElicitParams {
 	return &ElicitParams{Message: message, RequestedSchema: &FormSchema{}}
 }
 
+// FormFor derives a form from a struct, as [SchemaFor] does: the accepted content
+// decodes into it. The struct must be flat.
+func FormFor[T any]() (*FormSchema, error) {
+	text, err := SchemaFor[T]()
+	if err != nil {
+		return nil, err
+	}
+	form := &FormSchema{}
+	if err := decodeJSON(text, form); err != nil {
+		return nil, fmt.Errorf("mcp: a form must be flat: %w", err)
+	}
+	form.Extra = nil // additionalProperties, which goes without saying
+	return form, form.check(newest)
+}
+
 // Visit returns a question that asks the person to open a URL. Acceptance means
 // that they agreed to, not that what they do there is finished. The URL must hold no
 // personal data or credentials (Elicitation, Safe URL Handling).
@@ -66,6 +81,28 @@ func URLElicitationRequired(message string, visits ...*ElicitParams) *Error {
 		e.Data = append(data, '}')
 	}
 	return e
+}
+
+// requiredVisits reads the visits that an error asks for first.
+func requiredVisits(e *Error) ([]*ElicitParams, error) {
+	var data struct {
+		Elicitations []*ElicitParams `json:"elicitations"`
+	}
+	if err := decodeJSON(e.Data, &data); err != nil {
+		return nil, fmt.Errorf("data of error %d: %w", e.Code, err)
+	}
+	if len(data.Elicitations) == 0 {
+		return nil, fmt.Errorf("error %d without elicitations in its data", e.Code)
+	}
+	for _, p := range data.Elicitations {
+		if p.Mode != "url" || p.ElicitationID == "" {
+			return nil, fmt.Errorf("elicitations of error %d must have mode url and an id", e.Code)
+		}
+		if err := checkVisit(p); err != nil {
+			return nil, err
+		}
+	}
+	return data.Elicitations, nil
 }
 
 // method returns the question's method and parameters.
@@ -147,7 +184,7 @@ func (q *Question) answer(result value) (a Answer, err error) {
 	case q.Sample != nil:
 		a.Sample = &CreateMessageResult{}
 		if err = decode(result, a.Sample); err == nil {
-			err = a.Sample.check()
+			err = a.Sample.check(newest)
 		}
 	default:
 		var list ListRootsResult
@@ -195,8 +232,12 @@ func (s *FormSchema) check(rev revision) error {
 	if s.Type != "" && s.Type != "object" {
 		return fmt.Errorf("mcp: type of a form must be \"object\", not %q", s.Type)
 	}
-	for _, p := range s.Properties {
-		if err := p.Schema.check(rev); err != nil {
+	for i, p := range s.Properties {
+		err := p.Schema.check(rev)
+		if s.Properties[:i].named(p.Name) != nil {
+			err = fmt.Errorf("there are two of this name")
+		}
+		if err != nil {
 			return fmt.Errorf("mcp: field %q of a form: %w", p.Name, err)
 		}
 	}
@@ -222,14 +263,11 @@ func (s *PrimitiveSchema) check(rev revision) error {
 	if s == nil {
 		return fmt.Errorf("no schema")
 	}
-	for _, name := range sortedKeys(s.Extra) {
-		switch name {
-		case "$ref", "anyOf", "allOf", "not", "properties", "additionalProperties", "prefixItems":
-			return fmt.Errorf("%s is not allowed in a form", name)
-		}
-	}
 	switch s.Type {
 	case "string":
+		if s.Items != nil || s.Enum != nil && s.OneOf != nil {
+			return fmt.Errorf("a choice of one must have either enum or oneOf")
+		}
 		if len(s.EnumNames) > 0 && len(s.EnumNames) != len(s.Enum) {
 			return fmt.Errorf("enumNames must name each of enum")
 		}
@@ -238,14 +276,20 @@ func (s *PrimitiveSchema) check(rev revision) error {
 			return fmt.Errorf("a choice must be of strings, not of type %q", s.Type)
 		}
 	case "array":
-		if s.Items == nil || len(s.Items.Enum) == 0 && len(s.Items.AnyOf) == 0 {
-			return fmt.Errorf("items of an array must be a choice of strings")
+		if s.Items == nil || (len(s.Items.Enum) == 0) == (len(s.Items.AnyOf) == 0) {
+			return fmt.Errorf("items of an array must be a choice of strings, with either enum or anyOf")
 		}
 		if !rev.rich() {
 			return fmt.Errorf("multiple choice needs revision %s or later, the client speaks %v", Revision20251125, rev)
 		}
 	default:
 		return fmt.Errorf("type must be string, number, integer, boolean or array, not %q", s.Type)
+	}
+	for _, name := range sortedKeys(s.Extra) {
+		switch name {
+		case "$ref", "anyOf", "allOf", "not", "properties", "additionalProperties", "prefixItems":
+			return fmt.Errorf("%s is not allowed in a form", name)
+		}
 	}
 	if s.Default != nil {
 		if err := s.checkRaw(s.Default); err != nil {
@@ -270,6 +314,7 @@ func (s *PrimitiveSchema) revise(rev revision) any {
 	}
 	c := *s
 	c.Default, c.OneOf = nil, nil
+	c.Enum, c.EnumNames = slices.Clip(c.Enum), slices.Clip(c.EnumNames)
 	for _, o := range s.OneOf {
 		c.Enum = append(c.Enum, o.Const)
 		c.EnumNames = append(c.EnumNames, o.Title)
@@ -481,7 +526,10 @@ func (p *CreateMessageParams) check(rev revision) error {
 		return fmt.Errorf("mcp: tools in sampling need revision %s or later, the client speaks %v", Revision20251125, rev)
 	}
 	for i, m := range p.Messages {
-		if err := m.check(rev); err != nil {
+		if m == nil {
+			return fmt.Errorf("mcp: sampling message %d is nil", i)
+		}
+		if err := checkTurn(m.Role, m.Content, rev); err != nil {
 			return fmt.Errorf("mcp: sampling message %d: %w", i, err)
 		}
 	}
@@ -509,24 +557,31 @@ func checkTools(p *CreateMessageParams) error {
 	return nil
 }
 
-func (m *SamplingMessage) check(rev revision) error {
-	if m.Role != RoleUser && m.Role != RoleAssistant {
-		return fmt.Errorf("role must be user or assistant, not %q", m.Role)
+// checkTurn says why what somebody says to or as a model cannot be sent to a peer
+// that speaks rev.
+func checkTurn(role Role, content []Content, rev revision) error {
+	if role != RoleUser && role != RoleAssistant {
+		return fmt.Errorf("role must be user or assistant, not %q", role)
 	}
-	if !rev.rich() && len(m.Content) != 1 {
-		return fmt.Errorf("want one block of content, got %d: more need revision %s or later", len(m.Content), Revision20251125)
+	if !rev.rich() && len(content) != 1 {
+		return fmt.Errorf("want one block of content, got %d: another number needs revision %s or later", len(content), Revision20251125)
 	}
-	for _, c := range m.Content {
-		switch c.(type) {
+	for i, c := range content {
+		switch c := c.(type) {
 		case *TextContent, *ImageContent, *AudioContent, *UnknownContent:
 		case *ToolUseContent:
-			if m.Role != RoleAssistant {
+			if role != RoleAssistant {
 				return fmt.Errorf("tool_use is for the assistant")
 			}
+			if ix, err := scan(c.Input); c.Input != nil && (err != nil || ix.root().kind() != kindObject) {
+				return fmt.Errorf("input of tool_use %q must be a JSON object, not %.40s", c.ID, c.Input)
+			}
 		case *ToolResultContent:
-			if m.Role != RoleUser {
+			if role != RoleUser {
 				return fmt.Errorf("tool_result is for the user")
 			}
+		case nil:
+			return fmt.Errorf("block %d of the content is nil", i)
 		default:
 			return fmt.Errorf("content of type %q is not for sampling", c.kind())
 		}
@@ -581,15 +636,13 @@ func (m *SamplingMessage) toolResults() (ids []string, others int) {
 	return ids, others
 }
 
-func (r *CreateMessageResult) check() error {
-	if r.Role != RoleUser && r.Role != RoleAssistant {
-		return fmt.Errorf("role must be user or assistant, not %q", r.Role)
-	}
-	return nil
-}
+func (r *CreateMessageResult) check(rev revision) error { return checkTurn(r.Role, r.Content, rev) }
 
 // checkRoot says why a root cannot be offered.
 func checkRoot(r *Root) error {
+	if r == nil {
+		return fmt.Errorf("mcp: a root is nil")
+	}
 	u, err := url.Parse(r.URI)
 	if err != nil || u.Scheme != "file" || !strings.HasPrefix(r.URI, "file://") {
 		return fmt.Errorf("mcp: root %q must be a file:// URI", r.URI)
@@ -639,8 +692,8 @@ func metaLabel(s, other string, letterFirst bool) bool {
 // send no credentials, follow no redirect to another origin, and look at its bytes
 // rather than at MIMEType; SVG may hold scripts.
 func (i *Icon) Check() error {
-	scheme, _, _ := strings.Cut(i.Source, ":")
-	if s := strings.ToLower(scheme); s != "https" && s != "data" {
+	scheme, _, has := strings.Cut(i.Source, ":")
+	if s := strings.ToLower(scheme); !has || s != "https" && s != "data" {
 		return fmt.Errorf("mcp: icon %.60q is neither an https: nor a data: URI", i.Source)
 	}
 	return nil

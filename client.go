@@ -18,6 +18,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -110,6 +111,7 @@ func (c *Client) Connect(ctx context.Context, t Transport) (*ClientSession, erro
 		return nil, err
 	}
 	conn := &clientConn{c: c, schemas: map[string]*outputSchema{}, visits: map[string]chan struct{}{}, gone: make(chan struct{})}
+	conn.opened.Store(&greeting{init: &InitializeResult{ServerInfo: &Implementation{}, Capabilities: &ServerCapabilities{}}})
 	conn.p = newPeer(conn, c.log)
 	conn.p.mute, conn.p.crash, conn.p.malformed = true, c.opts.CrashOnPanic, c.opts.Malformed
 	if conn.link, err = t.dial(ctx, conn.p); err != nil {
@@ -124,7 +126,7 @@ func (c *Client) Connect(ctx context.Context, t Transport) (*ClientSession, erro
 	c.mu.Unlock()
 	if c.opts.KeepAlive > 0 {
 		hangUp := func(cause error) { conn.p.shut(cause); go cs.Close() } // Close waits for the caller of this
-		conn.workers.Go(func() { keepAlive(conn.p, conn.link, c.opts.KeepAlive, conn.rev, conn.gone, hangUp) })
+		conn.workers.Go(func() { keepAlive(conn.p, conn.link, c.opts.KeepAlive, conn.rev(), conn.gone, hangUp) })
 	}
 	return cs, nil
 }
@@ -176,7 +178,7 @@ func (c *Client) SetRoots(roots ...*Root) error {
 	}
 	c.mu.Unlock()
 	for _, conn := range conns {
-		if err := conn.p.notify(context.Background(), conn.link, noteRootsChanged, nil, conn.rev); err != nil {
+		if err := conn.p.notify(context.Background(), conn.link, noteRootsChanged, nil, conn.rev()); err != nil {
 			c.log.Warn("mcp: a server was not told of changed roots", "error", err)
 		}
 	}
@@ -212,18 +214,24 @@ type clientConn struct {
 	link link
 	gone chan struct{} // closed by Close
 
-	rev  revision          // constant once connected
-	init *InitializeResult // constant once connected
+	opened atomic.Pointer[greeting] // an empty one until initialize is answered
 
 	once    sync.Once // for Close
 	err     error     // of Close
 	workers sync.WaitGroup
 
 	mu      sync.Mutex // guards the fields below
-	agreed  revision   // zero until initialize is answered
 	schemas map[string]*outputSchema
 	visits  map[string]chan struct{} // by elicitation id; closed when complete
 }
+
+// A greeting is what initialize settled; it never changes.
+type greeting struct {
+	rev  revision
+	init *InitializeResult
+}
+
+func (c *clientConn) rev() revision { return c.opened.Load().rev }
 
 // An outputSchema is the schema of a tool's result, compiled at its first use.
 type outputSchema struct {
@@ -256,21 +264,23 @@ type ClientSession struct {
 func (cs *ClientSession) With(opts CallOptions) *ClientSession { return &ClientSession{cs.conn, opts} }
 
 // ServerInfo is what the server says of itself. It is not verified.
-func (cs *ClientSession) ServerInfo() *Implementation { return cs.conn.init.ServerInfo }
+func (cs *ClientSession) ServerInfo() *Implementation { return cs.conn.opened.Load().init.ServerInfo }
 
 // ServerCapabilities is what the server offers.
-func (cs *ClientSession) ServerCapabilities() *ServerCapabilities { return cs.conn.init.Capabilities }
+func (cs *ClientSession) ServerCapabilities() *ServerCapabilities {
+	return cs.conn.opened.Load().init.Capabilities
+}
 
 // Instructions tells how to use the server; ok is false if it does not tell.
 func (cs *ClientSession) Instructions() (text string, ok bool) {
-	if p := cs.conn.init.Instructions; p != nil {
+	if p := cs.conn.opened.Load().init.Instructions; p != nil {
 		return *p, true
 	}
 	return "", false
 }
 
 // Revision is the revision of the protocol that the session speaks.
-func (cs *ClientSession) Revision() string { return cs.conn.rev.String() }
+func (cs *ClientSession) Revision() string { return cs.conn.rev().String() }
 
 // Wait waits until the session is over, and returns why.
 func (cs *ClientSession) Wait() error {
@@ -298,26 +308,35 @@ func (cs *ClientSession) Close() error {
 func (cs *ClientSession) open(ctx context.Context, revs []revision) error {
 	c := cs.conn.c
 	offer := revs[0]
-	v, err := cs.conn.p.call(ctx, cs.conn.link, methodInitialize,
+	var refused error
+	_, err := cs.conn.p.call(ctx, cs.conn.link, methodInitialize,
 		&InitializeParams{ProtocolVersion: offer.String(), Capabilities: c.capabilities(), ClientInfo: &c.info},
-		callOptions{rev: offer, idle: c.opts.Timeout, max: c.opts.MaxTimeout})
-	if err != nil {
+		callOptions{rev: offer, idle: c.opts.Timeout, max: c.opts.MaxTimeout, early: func(result value) {
+			refused = cs.conn.greet(result, revs) // what follows is already of the session
+		}})
+	switch {
+	case err != nil:
 		return versionError(err)
+	case refused != nil:
+		return refused
 	}
-	var result InitializeResult
-	if err := decode(v, &result); err != nil {
+	rev := cs.conn.rev()
+	cs.conn.link.settled(rev)
+	return cs.conn.p.notify(ctx, cs.conn.link, noteInitialized, nil, rev)
+}
+
+// greet takes the server's answer to initialize.
+func (c *clientConn) greet(v value, revs []revision) error {
+	result := &InitializeResult{}
+	if err := decode(v, result); err != nil {
 		return fmt.Errorf("%w: initialize: %w", ErrInvalidResponse, err)
 	}
 	rev := parseRevision(result.ProtocolVersion)
 	if !slices.Contains(revs, rev) {
 		return fmt.Errorf("mcp: the server speaks revision %q, this client %v", result.ProtocolVersion, revs)
 	}
-	cs.conn.rev, cs.conn.init = rev, &result
-	cs.conn.mu.Lock()
-	cs.conn.agreed = rev
-	cs.conn.mu.Unlock()
-	cs.conn.link.settled(rev)
-	return cs.conn.p.notify(ctx, cs.conn.link, noteInitialized, nil, rev)
+	c.opened.Store(&greeting{rev, result})
+	return nil
 }
 
 // versionError adds the revisions that a server named when it refused ours.
@@ -384,7 +403,7 @@ func (cs *ClientSession) call(ctx context.Context, c *clientCall, result any) er
 type sessionEra struct{}
 
 func (sessionEra) prepare(cs *ClientSession, _ *clientCall) callOptions {
-	return callOptions{rev: cs.conn.rev, meta: cs.opts.Meta, header: cs.opts.Header, progress: cs.opts.Progress,
+	return callOptions{rev: cs.conn.rev(), meta: cs.opts.Meta, header: cs.opts.Header, progress: cs.opts.Progress,
 		idle: cmp.Or(cs.opts.Timeout, cs.conn.c.opts.Timeout), max: cmp.Or(cs.opts.MaxTimeout, cs.conn.c.opts.MaxTimeout)}
 }
 
@@ -393,7 +412,8 @@ func (sessionEra) settle(ctx context.Context, cs *ClientSession, c *clientCall, 
 		return false, nil
 	}
 	var e *Error
-	if errors.As(err, &e) && e.Code == CodeURLElicitationRequired && cs.conn.c.opts.Visit != nil && c.tries <= maxRetries {
+	may := cs.conn.rev().rich() && cs.conn.c.opts.Visit != nil && c.tries <= maxRetries
+	if may && errors.As(err, &e) && e.Code == CodeURLElicitationRequired {
 		return cs.visitAll(ctx, e)
 	}
 	return false, err
@@ -402,24 +422,19 @@ func (sessionEra) settle(ctx context.Context, cs *ClientSession, c *clientCall, 
 // visitAll lets the person do the visits that a call needs first, and waits until
 // the server says that they are complete.
 func (cs *ClientSession) visitAll(ctx context.Context, e *Error) (again bool, err error) {
-	var data struct {
-		Elicitations []*ElicitParams `json:"elicitations"`
-	}
-	if err := decodeJSON(e.Data, &data); err != nil || len(data.Elicitations) == 0 {
-		return false, e
+	visits, err := requiredVisits(e)
+	if err != nil {
+		return false, fmt.Errorf("%w: %w: %w", ErrInvalidResponse, err, e)
 	}
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	for _, p := range data.Elicitations {
-		if p.Mode != "url" || checkVisit(p) != nil {
-			return false, e
-		}
+	for _, p := range visits {
 		r, err := cs.conn.c.opts.Visit(ctx, cs, p)
 		if err != nil || !r.Accepted() {
 			return false, errors.Join(e, err)
 		}
 	}
-	for _, p := range data.Elicitations {
+	for _, p := range visits {
 		select {
 		case <-cs.conn.visit(p.ElicitationID):
 		case <-ctx.Done():
@@ -472,8 +487,7 @@ func (cs *ClientSession) Ping(ctx context.Context) error {
 // ListTools returns a page of tools; cursor is nil for the first, else the
 // NextCursor of the page before. Entries that make no sense are left out.
 func (cs *ClientSession) ListTools(ctx context.Context, cursor *string) (*ListToolsResult, error) {
-	result := &ListToolsResult{}
-	err := cs.list(ctx, methodToolsList, offersTools, cursor, result)
+	result, err := page[ListToolsResult](ctx, cs, methodToolsList, offersTools, cursor)
 	if err != nil {
 		return nil, err
 	}
@@ -481,7 +495,7 @@ func (cs *ClientSession) ListTools(ctx context.Context, cursor *string) (*ListTo
 	defer cs.conn.mu.Unlock()
 	for _, t := range result.Tools {
 		delete(cs.conn.schemas, t.Name)
-		if t.OutputSchema != nil {
+		if t.OutputSchema != nil && cs.conn.rev().schemas() {
 			cs.conn.schemas[t.Name] = &outputSchema{text: t.OutputSchema}
 		}
 	}
@@ -490,73 +504,68 @@ func (cs *ClientSession) ListTools(ctx context.Context, cursor *string) (*ListTo
 
 // ListResources returns a page of resources; see ListTools.
 func (cs *ClientSession) ListResources(ctx context.Context, cursor *string) (*ListResourcesResult, error) {
-	result := &ListResourcesResult{}
-	return result, cs.list(ctx, methodResourcesList, offersResources, cursor, result)
+	return page[ListResourcesResult](ctx, cs, methodResourcesList, offersResources, cursor)
 }
 
 // ListResourceTemplates returns a page of resource templates; see ListTools.
 func (cs *ClientSession) ListResourceTemplates(ctx context.Context, cursor *string) (*ListResourceTemplatesResult, error) {
-	result := &ListResourceTemplatesResult{}
-	return result, cs.list(ctx, methodTemplatesList, offersResources, cursor, result)
+	return page[ListResourceTemplatesResult](ctx, cs, methodTemplatesList, offersResources, cursor)
 }
 
 // ListPrompts returns a page of prompts; see ListTools.
 func (cs *ClientSession) ListPrompts(ctx context.Context, cursor *string) (*ListPromptsResult, error) {
-	result := &ListPromptsResult{}
-	return result, cs.list(ctx, methodPromptsList, offersPrompts, cursor, result)
+	return page[ListPromptsResult](ctx, cs, methodPromptsList, offersPrompts, cursor)
 }
 
-func (cs *ClientSession) list(ctx context.Context, method string, offered func(*ServerCapabilities) bool, cursor *string, result any) error {
-	return cs.call(ctx, &clientCall{method: method, params: &ListParams{Cursor: cursor}, offered: offered}, result)
+// page gets a page of a list.
+func page[R any](ctx context.Context, cs *ClientSession, method string, offered func(*ServerCapabilities) bool, cursor *string) (*R, error) {
+	return answer[R](ctx, cs, &clientCall{method: method, params: &ListParams{Cursor: cursor}, offered: offered})
+}
+
+// answer makes a call and returns its result.
+func answer[R any](ctx context.Context, cs *ClientSession, c *clientCall) (*R, error) {
+	result := new(R)
+	if err := cs.call(ctx, c, result); err != nil {
+		return nil, err
+	}
+	return result, nil
 }
 
 // Tools iterates over the tools of all pages. It ends at the first error, which
 // also a cursor that comes again is.
 func (cs *ClientSession) Tools(ctx context.Context) iter.Seq2[*Tool, error] {
-	return pages(func(cursor *string) ([]*Tool, *string, error) {
-		r, err := cs.ListTools(ctx, cursor)
-		if err != nil {
-			return nil, nil, err
-		}
-		return r.Tools, r.NextCursor, nil
-	})
+	return pages(ctx, cs.ListTools, func(r *ListToolsResult) ([]*Tool, *string) { return r.Tools, r.NextCursor })
 }
 
 // Resources iterates over the resources of all pages; see Tools.
 func (cs *ClientSession) Resources(ctx context.Context) iter.Seq2[*Resource, error] {
-	return pages(func(cursor *string) ([]*Resource, *string, error) {
-		r, err := cs.ListResources(ctx, cursor)
-		return r.Resources, r.NextCursor, err
-	})
+	return pages(ctx, cs.ListResources, func(r *ListResourcesResult) ([]*Resource, *string) { return r.Resources, r.NextCursor })
 }
 
 // ResourceTemplates iterates over the templates of all pages; see Tools.
 func (cs *ClientSession) ResourceTemplates(ctx context.Context) iter.Seq2[*ResourceTemplate, error] {
-	return pages(func(cursor *string) ([]*ResourceTemplate, *string, error) {
-		r, err := cs.ListResourceTemplates(ctx, cursor)
-		return r.ResourceTemplates, r.NextCursor, err
+	return pages(ctx, cs.ListResourceTemplates, func(r *ListResourceTemplatesResult) ([]*ResourceTemplate, *string) {
+		return r.ResourceTemplates, r.NextCursor
 	})
 }
 
 // Prompts iterates over the prompts of all pages; see Tools.
 func (cs *ClientSession) Prompts(ctx context.Context) iter.Seq2[*Prompt, error] {
-	return pages(func(cursor *string) ([]*Prompt, *string, error) {
-		r, err := cs.ListPrompts(ctx, cursor)
-		return r.Prompts, r.NextCursor, err
-	})
+	return pages(ctx, cs.ListPrompts, func(r *ListPromptsResult) ([]*Prompt, *string) { return r.Prompts, r.NextCursor })
 }
 
 // pages iterates over a list, page by page. Pages may be of any size, also empty.
-func pages[T any](page func(cursor *string) ([]T, *string, error)) iter.Seq2[T, error] {
+func pages[T, R any](ctx context.Context, list func(context.Context, *string) (*R, error), of func(*R) ([]T, *string)) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		var none T
 		seen := map[string]bool{}
 		for cursor := (*string)(nil); ; {
-			items, next, err := page(cursor)
+			r, err := list(ctx, cursor)
 			if err != nil {
 				yield(none, err)
 				return
 			}
+			items, next := of(r)
 			for _, item := range items {
 				if !yield(item, nil) {
 					return
@@ -590,9 +599,9 @@ func (cs *ClientSession) CallTool(ctx context.Context, name string, args any) (*
 	if raw != nil && raw[0] != '{' {
 		return nil, fmt.Errorf("mcp: arguments of tool %q must be a JSON object, not %.40s", name, raw)
 	}
-	result := &CallToolResult{}
 	call := &clientCall{method: methodToolsCall, params: &CallToolParams{Name: name, Arguments: raw}, offered: offersTools}
-	if err := cs.call(ctx, call, result); err != nil {
+	result, err := answer[CallToolResult](ctx, cs, call)
+	if err != nil {
 		return nil, err
 	}
 	return result, cs.checkOutput(name, result)
@@ -625,16 +634,13 @@ var ErrResourceNotFound = errors.New("mcp: resource not found")
 
 // ReadResource reads a resource.
 func (cs *ClientSession) ReadResource(ctx context.Context, uri string) (*ReadResourceResult, error) {
-	result := &ReadResourceResult{}
-	err := cs.call(ctx, &clientCall{method: methodResourcesRead, params: &ReadResourceParams{URI: uri}, offered: offersResources}, result)
+	call := &clientCall{method: methodResourcesRead, params: &ReadResourceParams{URI: uri}, offered: offersResources}
+	result, err := answer[ReadResourceResult](ctx, cs, call)
 	var e *Error
 	if errors.As(err, &e) && (e.Code == CodeResourceNotFound || e.Code == CodeInvalidParams) {
 		return nil, fmt.Errorf("%w: %q: %w", ErrResourceNotFound, uri, err)
 	}
-	if err != nil {
-		return nil, err
-	}
-	return result, nil
+	return result, err
 }
 
 // Subscribe asks for news of a resource, which come to ClientOptions.ResourceUpdated.
@@ -649,19 +655,15 @@ func (cs *ClientSession) Unsubscribe(ctx context.Context, uri string) error {
 
 // GetPrompt gets the messages of a prompt.
 func (cs *ClientSession) GetPrompt(ctx context.Context, name string, args map[string]string) (*GetPromptResult, error) {
-	result := &GetPromptResult{}
-	err := cs.call(ctx, &clientCall{method: methodPromptsGet, params: &GetPromptParams{Name: name, Arguments: args}, offered: offersPrompts}, result)
-	if err != nil {
-		return nil, err
-	}
-	return result, nil
+	call := &clientCall{method: methodPromptsGet, params: &GetPromptParams{Name: name, Arguments: args}, offered: offersPrompts}
+	return answer[GetPromptResult](ctx, cs, call)
 }
 
 // Complete asks how an argument could go on. A server of 2024-11-05 cannot say
 // whether it does that; one that does not has nothing to suggest.
 func (cs *ClientSession) Complete(ctx context.Context, p *CompleteParams) (*Completion, error) {
 	call := &clientCall{method: methodComplete, params: p, offered: offersValues}
-	silent := !cs.conn.rev.audio() // the revision before completions could be declared
+	silent := !cs.conn.rev().audio() // the revision before completions could be declared
 	if silent {
 		call.offered = nil
 	}
@@ -688,16 +690,14 @@ func (cs *ClientSession) SetLoggingLevel(ctx context.Context, level LoggingLevel
 // session is what handlers get.
 func (c *clientConn) session() *ClientSession { return &ClientSession{conn: c} }
 
-func (c *clientConn) batches() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.agreed.batches()
-}
+func (c *clientConn) batches() bool { return c.rev().batches() }
 
 func (c *clientConn) admit(in *incoming) (bool, *Error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	in.rev = cmp.Or(c.agreed, newest)
+	in.rev = c.rev()
+	if in.rev == 0 && in.kind == requestMessage && in.method != methodPing {
+		return false, Errorf(CodeInvalidRequest, "not initialized: initialize is not answered yet")
+	}
+	in.rev = cmp.Or(in.rev, newest)
 	return false, nil
 }
 
@@ -723,8 +723,11 @@ func (c *clientConn) request(ctx context.Context, in *incoming) (any, error) {
 func (c *clientConn) sample(ctx context.Context, in *incoming) (any, error) {
 	p := &CreateMessageParams{}
 	err := decode(in.params, p)
+	if !in.rev.rich() {
+		p.Tools, p.ToolChoice = nil, nil // not part of the revision
+	}
 	if err == nil {
-		err = p.check(in.rev)
+		err = p.check(newest)
 	}
 	if (p.Tools != nil || p.ToolChoice != nil) && !c.c.opts.SampleTools {
 		err = errors.New("this client does not sample with tools")
@@ -739,7 +742,7 @@ func (c *clientConn) sample(ctx context.Context, in *incoming) (any, error) {
 	case r == nil:
 		return nil, errors.New("ClientOptions.Sample returned neither a result nor an error")
 	}
-	return r, (&SamplingMessage{Role: r.Role, Content: r.Content}).check(in.rev)
+	return r, r.check(in.rev)
 }
 
 func (c *clientConn) elicit(ctx context.Context, in *incoming) (any, error) {
@@ -747,12 +750,18 @@ func (c *clientConn) elicit(ctx context.Context, in *incoming) (any, error) {
 	if err := decode(in.params, p); err != nil {
 		return nil, Errorf(CodeInvalidParams, "%s: %v", in.method, err)
 	}
+	if !in.rev.rich() {
+		p.Mode = "" // not part of the revision
+	}
 	ask, err := c.c.opts.Elicit, error(nil)
 	switch p.Mode {
 	case "", "form":
 		err = p.RequestedSchema.check(newest)
 	case "url":
 		ask, err = c.c.opts.Visit, checkVisit(p)
+		if p.ElicitationID == "" {
+			err = errors.New("elicitationId: missing")
+		}
 	default:
 		err = fmt.Errorf("mode must be form or url, not %.40q", p.Mode)
 	}

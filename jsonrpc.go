@@ -35,7 +35,7 @@ const (
 	maxRunning    = 1024            // requests that one peer runs at once, by default
 	maxNotes      = 1024            // notifications that wait for their handler
 	maxProgress   = 1024            // progress reports that wait for one caller
-	maxIdle       = 64              // goroutines that a crew keeps
+	maxIdle       = 256             // goroutines that a crew keeps
 	maxPooled     = 2 << 20         // bytes of a buffer that is kept
 	defaultIdle   = 5 * time.Minute // without answer or progress, a call is given up
 	defaultMax    = time.Hour       // a call is given up whatever progress comes
@@ -225,7 +225,11 @@ func encodeResult(id ID, result any, rev revision) (*buffer, error) {
 	b.b = append(b.b, `{"jsonrpc":"2.0","id":`...)
 	b.b = append(b.b, id.text...)
 	b.b = append(b.b, `,"result":`...)
+	start := len(b.b)
 	out, err := appendJSON(b.b, result, rev)
+	if err == nil && out[start] != '{' {
+		err = fmt.Errorf("the result is %.40s, not an object", out[start:])
+	}
 	b.b = append(out, '}')
 	return b, err
 }
@@ -302,6 +306,7 @@ type message struct {
 	result value // an object
 	err    error // of a response: an *Error, or why it is invalid
 	bad    *Error
+	text   []byte // of an invalid message
 }
 
 // A frame is what arrived in one piece: a message, or a batch of them.
@@ -317,7 +322,7 @@ type frame struct {
 func parseFrame(data []byte) *frame {
 	f := &frame{}
 	if err := f.ix.scan(data); err != nil {
-		f.bad = Errorf(CodeParseError, "not JSON: %v", err)
+		f.bad = Errorf(CodeParseError, "parse error: %v", err)
 		var te *textError
 		if errors.As(err, &te) && te.repeat {
 			f.bad = Errorf(CodeInvalidRequest, "invalid message: %v", err)
@@ -339,7 +344,7 @@ func parseFrame(data []byte) *frame {
 
 func parseMessage(v value) (m message) {
 	if v.kind() != kindObject {
-		m.bad = Errorf(CodeInvalidRequest, "invalid message: want an object, got %.40s", v.raw())
+		m.text, m.bad = v.raw(), Errorf(CodeInvalidRequest, "invalid message: want an object, got %.40s", v.raw())
 		return m
 	}
 	var version, id, method, params, result, fault value
@@ -364,7 +369,7 @@ func parseMessage(v value) (m message) {
 		m.id, known = parseID(id)
 	}
 	invalid := func(code int, format string, args ...any) message {
-		m.kind, m.bad = invalidMessage, Errorf(code, format, args...)
+		m.kind, m.text, m.bad = invalidMessage, v.raw(), Errorf(code, format, args...)
 		return m
 	}
 	switch {
@@ -528,7 +533,7 @@ type incoming struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc // nil for a notification
 
-	after func() // called when the answer is out; nil: nothing; set by the side
+	after func(ok bool) // called when the answer is out, ok if it is no error; nil: nothing; set by the side
 
 	cancelled bool // by the peer: there will be no answer; guarded by p.mu
 }
@@ -544,19 +549,20 @@ type peer struct {
 	mute      bool                            // does not answer what is no request: a client
 	crash     bool                            // a panic goes on, after it was logged
 
-	mu       sync.Mutex // guards the fields below
-	cause    error      // why the peer is over; nil: it is not
-	lastID   int64
-	calls    map[int64]*pending
-	running  map[string]*incoming // by key of the id
-	busy     int                  // requests whose answer is not out yet
-	notes    []*incoming          // notifications that wait
-	noting   bool                 // a goroutine handles notes
-	accepted uint64               // notifications ever queued
-	handled  uint64               // of these, handled
-	waiting  []noteWait
-	free     []*pending
-	rest     chan struct{} // closed when nothing runs any more; nil: nobody waits for that
+	mu         sync.Mutex // guards the fields below
+	cause      error      // why the peer is over; nil: it is not
+	lastID     int64
+	calls      map[int64]*pending
+	running    map[string]*incoming    // by key of the id
+	busy       int                     // requests whose answer is not out yet
+	notes      []*incoming             // notifications that wait
+	noting     bool                    // a goroutine handles notes
+	noteCancel context.CancelCauseFunc // ends the context of the last one handled; may be nil
+	accepted   uint64                  // notifications ever queued
+	handled    uint64                  // of these, handled
+	waiting    []noteWait
+	free       []*pending
+	rest       chan struct{} // closed when nothing runs any more; nil: nobody waits for that
 }
 
 // A noteWait is a call that waits until some number of notifications were handled.
@@ -622,7 +628,7 @@ func (p *peer) checkBatch(f *frame) *Error {
 			others++
 		}
 	}
-	if responses > 0 && others > 0 {
+	if responses > 0 && others > 0 && !p.mute { // servers may group what they say
 		return Errorf(CodeInvalidRequest, "a batch must not mix responses with other messages")
 	}
 	return nil
@@ -638,14 +644,20 @@ func (p *peer) acceptMessage(ctx context.Context, m *message, a *arrival) (answe
 		p.acceptResponse(m.id, m.result, m.err, a)
 		return 0
 	}
-	if m.err != nil && p.acceptResponse(m.id, value{}, m.err, a) {
-		return 0
+	id := m.id
+	if m.err != nil { // it may be meant as an answer
+		if p.acceptResponse(m.id, value{}, m.err, a) {
+			return 0
+		}
+		if p.mute {
+			id = ID{}
+		}
 	}
 	if m.method != "" && m.id.IsZero() && m.bad.Code == CodeInvalidParams { // a notification by form
 		p.log.Warn("mcp: invalid notification ignored", "method", m.method, "reason", m.bad)
 		return 0
 	}
-	return p.refuse(nil, m.id, m.bad, a)
+	return p.refuse(m.text, id, m.bad, a)
 }
 
 // refuse answers what is no valid message. A client does so only if it can say to
@@ -662,14 +674,17 @@ func (p *peer) refuse(data []byte, id ID, e *Error, a *arrival) (answers int) {
 	return 1
 }
 
-// acceptHead takes a message of which only the beginning is known; it costs that
-// message, and the call that it was the answer of.
-func (p *peer) acceptHead(fe *FrameError, a *arrival) {
-	id, request := headID(fe.Head)
-	if !request && !id.IsZero() && p.acceptResponse(id, value{}, fe, a) {
+// acceptHead takes a message of which only the beginning is known; err says why. It
+// costs that message, and the call that it was the answer of.
+func (p *peer) acceptHead(head []byte, err error, a *arrival) {
+	id, request := headID(head)
+	if !request && !id.IsZero() && p.acceptResponse(id, value{}, err, a) {
 		return
 	}
-	p.refuse(fe.Head, id, Errorf(CodeInvalidRequest, "invalid message: %v", fe.Err), a)
+	if !request && p.mute {
+		id = ID{}
+	}
+	p.refuse(head, id, Errorf(CodeInvalidRequest, "%s", strings.TrimPrefix(err.Error(), "mcp: ")), a)
 }
 
 func (p *peer) acceptRequest(in *incoming, ctx context.Context) (answers int) {
@@ -730,6 +745,14 @@ func (p *peer) enter(in *incoming) *Error {
 	return nil
 }
 
+// gone says why nothing more may be said for a request: the peer cancelled it.
+func (in *incoming) gone() error {
+	if cause := context.Cause(in.ctx); errors.As(cause, new(*CancelledError)) {
+		return cause
+	}
+	return nil
+}
+
 // do runs a request to its end, or handles the queue of notifications.
 func (in *incoming) do() {
 	if in.kind == notificationMessage {
@@ -761,9 +784,10 @@ func (p *peer) finish(in *incoming, result any, err error) {
 	cancelled := in.cancelled
 	p.mu.Unlock()
 	in.cancel(nil)
-	in.a.out.answer(p.encodeAnswer(in, result, err, cancelled))
+	b, e := p.encodeAnswer(in, result, err, cancelled)
+	in.a.out.answer(b, e)
 	if in.after != nil {
-		in.after()
+		in.after(e == nil)
 	}
 	p.mu.Lock()
 	p.busy--
@@ -845,9 +869,20 @@ func (p *peer) handleNote(in *incoming) {
 	defer func() {
 		if r := recover(); r != nil {
 			p.log.Error("mcp: panic in a handler", "method", in.method, "panic", r, "stack", string(debug.Stack()))
+			if p.crash {
+				panic(r)
+			}
 		}
 	}()
-	p.side.notification(context.WithValue(in.ctx, inNotification{}, p), in)
+	ctx, cancel := context.WithCancelCause(context.WithValue(in.ctx, inNotification{}, p))
+	defer cancel(nil)
+	p.mu.Lock()
+	p.noteCancel = cancel
+	if p.cause != nil {
+		cancel(p.cause)
+	}
+	p.mu.Unlock()
+	p.side.notification(ctx, in)
 }
 
 // nextNote counts a notification as handled, lets go the calls that waited for it,
@@ -917,6 +952,7 @@ func (p *peer) acceptProgress(in *incoming) {
 type pending struct {
 	wake  chan struct{} // has room for one; sent to by whoever changes the fields below
 	timer *time.Timer
+	early func(value) // see callOptions
 
 	// guarded by peer.mu
 	answered bool
@@ -958,6 +994,9 @@ func (p *peer) settle(id ID, result value, err error) bool {
 		return false
 	}
 	delete(p.calls, n)
+	if c.early != nil && err == nil {
+		c.early(result)
+	}
 	c.answered, c.result, c.err, c.barrier = true, result, err, p.accepted
 	c.signal()
 	return true
@@ -975,25 +1014,27 @@ type callOptions struct {
 	progress func(Progress)
 	header   http.Header
 	closes   bool
+	early    func(value) // gets the result before the next message is looked at, under a lock
 }
 
 // call sends a request and waits for its result. An error is an *Error from the
 // peer, or local.
 func (p *peer) call(ctx context.Context, out stream, method string, params any, o callOptions) (value, error) {
-	if err := ctx.Err(); err != nil {
-		return value{}, err
+	if ctx.Err() != nil {
+		return value{}, fmt.Errorf("mcp: %s: %w", method, causeOf(ctx))
 	}
-	n, c, err := p.begin()
+	n, c, err := p.begin(o.early)
 	if err != nil {
 		return value{}, err
 	}
 	defer p.end(n, c)
 	m := &outgoing{id: integerID(n), method: method, header: o.header, closes: o.closes}
 	if o.progress != nil {
-		meta := Meta{"progressToken": n}
+		meta := Meta{}
 		for k, v := range o.meta {
 			meta[k] = v
 		}
+		meta["progressToken"] = n
 		o.meta = meta
 	}
 	if m.data, err = encodeMessage(m.id, method, params, o.meta, o.rev); err != nil {
@@ -1011,7 +1052,7 @@ func (p *peer) call(ctx context.Context, out stream, method string, params any, 
 }
 
 // begin makes a new pending call.
-func (p *peer) begin() (int64, *pending, error) {
+func (p *peer) begin(early func(value)) (int64, *pending, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.cause != nil {
@@ -1023,6 +1064,7 @@ func (p *peer) begin() (int64, *pending, error) {
 	} else {
 		c = &pending{wake: make(chan struct{}, 1), timer: time.NewTimer(time.Hour)}
 	}
+	c.early = early
 	p.lastID++
 	p.calls[p.lastID] = c
 	return p.lastID, c, nil
@@ -1216,6 +1258,9 @@ func (p *peer) cancelAll(cause error) {
 	for _, in := range p.running {
 		running = append(running, in)
 	}
+	if p.noteCancel != nil {
+		p.noteCancel(cause)
+	}
 	p.mu.Unlock()
 	for _, in := range running {
 		in.cancel(cause)
@@ -1258,6 +1303,9 @@ func (p *peer) wait() error {
 	names := map[string]bool{}
 	for _, in := range p.running {
 		names[in.method] = true
+	}
+	if p.noting {
+		names[p.notes[0].method] = true
 	}
 	return fmt.Errorf("mcp: handlers still running after %v: %s", handlersGrace, strings.Join(sortedKeys(names), ", "))
 }

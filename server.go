@@ -132,7 +132,8 @@ type Server struct {
 	matching  []*templateEntry // templates in the order of registration
 	had       ServerCapabilities
 	caps      atomic.Pointer[ServerCapabilities] // what is offered; set with had
-	failed    error                              // the first registration that failed
+	served    bool                               // a session was opened
+	failed    error                              // the first registration that failed before
 	sessions  map[*session]struct{}
 }
 
@@ -147,15 +148,27 @@ func NewServer(info *Implementation, opts *ServerOptions) *Server {
 	s.opts.AskTimeout = cmp.Or(s.opts.AskTimeout, askTimeout)
 	s.opts.LogLevel = cmp.Or(s.opts.LogLevel, LevelInfo)
 	s.offer()
-	if info.Name == "" || info.Version == "" {
-		s.failed = errors.New("mcp: a server's Implementation needs a Name and a Version")
+	s.failed = s.check()
+	return s
+}
+
+// check says what is wrong with the server's description and options.
+func (s *Server) check() error {
+	if s.info.Name == "" || s.info.Version == "" {
+		return errors.New("mcp: a server's Implementation needs a Name and a Version")
+	}
+	if err := checkListed(s.info.Icons, nil, nil); err != nil {
+		return fmt.Errorf("mcp: server's Implementation: %w", err)
 	}
 	for _, name := range s.opts.Revisions {
 		if parseRevision(name) == 0 {
-			s.failed = fmt.Errorf("mcp: unknown revision %q in ServerOptions.Revisions", name)
+			return fmt.Errorf("mcp: unknown revision %q in ServerOptions.Revisions", name)
 		}
 	}
-	return s
+	if s.opts.LogLevel.rank() < 0 {
+		return fmt.Errorf("mcp: unknown level %q in ServerOptions.LogLevel", s.opts.LogLevel)
+	}
+	return nil
 }
 
 // Run serves one client over c until the client is gone, for which it returns nil,
@@ -179,17 +192,18 @@ func (s *Server) registered() error {
 	return s.failed
 }
 
-// register changes the registry, tells the clients, and keeps the first error.
+// register changes the registry and tells the clients. It keeps the first error of
+// what comes before all serving: later ones must not cost new clients what works.
 func (s *Server) register(kind mailBits, change func() error) error {
 	s.mu.Lock()
 	err := change()
-	if err != nil {
+	if err != nil && !s.served {
 		s.failed = cmp.Or(s.failed, err)
 	}
 	s.offer()
 	s.mu.Unlock()
 	if err == nil {
-		s.eachSession(func(ss *session) { ss.mail.changed(kind) })
+		s.eachSession(func(ss *session) { ss.changed(kind) })
 	}
 	return err
 }
@@ -310,11 +324,11 @@ func (e *promptEntry) encoded() *encodings   { return &e.text }
 // A string that the handler returns becomes a text block, [Content] and []Content
 // are themselves, a *[CallToolResult] is the result itself. Any other value is
 // structured content, with its JSON also as text; its type gives the output schema,
-// unless t has one. An error becomes a tool error with its text; an *[Error] is
-// answered as it is.
+// unless t has one. An error becomes a tool error with its text, unless there is a
+// result with content beside it; an *[Error] is answered as it is.
 //
-// AddTool returns an error that names what is wrong with t; if nobody looks at it,
-// serving reports it.
+// AddTool returns an error that names what is wrong with t; if nobody looks at it
+// and nobody was served yet, serving reports it.
 func AddTool[In, Out any](s *Server, t *Tool, h func(ctx context.Context, r *Request, in In) (Out, error)) error {
 	c := *t
 	convert, err := resultOf(&c, reflect.TypeFor[Out]())
@@ -331,7 +345,8 @@ func AddTool[In, Out any](s *Server, t *Tool, h func(ctx context.Context, r *Req
 		}
 		out, err := h(ctx, r, in)
 		if err != nil {
-			return nil, err
+			result, _ := any(out).(*CallToolResult)
+			return result, err
 		}
 		return convert(out)
 	})
@@ -449,8 +464,64 @@ func checkListed(icons []Icon, meta Meta, a *Annotations) error {
 			return fmt.Errorf("Meta: %w", err)
 		}
 	}
-	if a != nil && a.Priority != nil && !(*a.Priority >= 0 && *a.Priority <= 1) {
+	return a.check()
+}
+
+// check says why annotations must not be sent.
+func (a *Annotations) check() error {
+	if a == nil {
+		return nil
+	}
+	for _, role := range a.Audience {
+		if role != RoleUser && role != RoleAssistant {
+			return fmt.Errorf("Annotations: Audience must be user or assistant, not %q", role)
+		}
+	}
+	if a.Priority != nil && !(*a.Priority >= 0 && *a.Priority <= 1) {
 		return fmt.Errorf("Annotations: Priority must be 0 to 1, not %v", *a.Priority)
+	}
+	return nil
+}
+
+// checkContent says why blocks that a handler returned must not be sent.
+func checkContent(blocks ...Content) error {
+	for i, c := range blocks {
+		if err := checkBlock(c); err != nil {
+			return fmt.Errorf("content block %d: %w", i, err)
+		}
+	}
+	return nil
+}
+
+func checkBlock(c Content) error {
+	if c == nil || reflect.ValueOf(c).IsNil() {
+		return errors.New("nil")
+	}
+	switch c := c.(type) {
+	case *TextContent:
+		return c.Annotations.check()
+	case *ImageContent:
+		if c.MIMEType == "" {
+			return errors.New("no MIMEType")
+		}
+		return c.Annotations.check()
+	case *AudioContent:
+		if c.MIMEType == "" {
+			return errors.New("no MIMEType")
+		}
+		return c.Annotations.check()
+	case *ResourceLink:
+		if c.URI == "" || c.Name == "" {
+			return errors.New("a ResourceLink needs a URI and a Name")
+		}
+		return c.Annotations.check()
+	case *EmbeddedResource:
+		if c.Resource == nil || c.Resource.URI == "" {
+			return errors.New("an EmbeddedResource needs a Resource with a URI")
+		}
+		return c.Annotations.check()
+	case *ToolUseContent, *ToolResultContent:
+		return fmt.Errorf("content of type %s is for sampling only", c.kind())
 	}
 	return nil
 }
@@ -572,7 +643,7 @@ func remove[T entry](s *Server, kind mailBits, g *registry[T], names []string) {
 	}
 	s.mu.Unlock()
 	if any {
-		s.eachSession(func(ss *session) { ss.mail.changed(kind) })
+		s.eachSession(func(ss *session) { ss.changed(kind) })
 	}
 }
 
@@ -580,10 +651,16 @@ func remove[T entry](s *Server, kind mailBits, g *registry[T], names []string) {
 // in a slash, that the resource has changed.
 func (s *Server) ResourceUpdated(uri string) {
 	s.eachSession(func(ss *session) {
-		if ss.follows(uri) {
-			ss.mail.updated(uri)
+		if followed := ss.follows(uri); followed != "" {
+			ss.mail.updated(uri, followed)
 		}
 	})
+}
+
+// ResourcesChanged tells the clients that the list of resources has changed. Only a
+// server that makes the list itself, in Intercept, needs it.
+func (s *Server) ResourcesChanged() {
+	s.eachSession(func(ss *session) { ss.changed(resourcesBit) })
 }
 
 // Log sends a message that no request caused to every session whose level lets it
@@ -676,6 +753,7 @@ type Request struct {
 	Identity     *Identity           // who calls, as the transport established; nil: not known
 	Header       http.Header         // of the HTTP request that carried it; nil elsewhere
 	Variables    map[string]string   // of the resource template that matched
+	Session      *sync.Map           // for what the application keeps as long as the caller's session lasts
 
 	server  *Server
 	session *session
@@ -704,7 +782,8 @@ type voice interface {
 
 // Ask asks the client several questions at once and waits for all answers. What
 // the client cannot answer is an error before anything is sent, and so is a
-// question that its revision cannot express.
+// question that its revision cannot express. An error that the client answers is
+// told by its code: errors.Is(err, &Error{Code: CodeUserRejected}).
 //
 // A handler must ask its questions in a fixed order, or name them, and must do what
 // cannot be undone after its last question: where the client speaks a revision
@@ -818,7 +897,7 @@ func (r *Request) say(ctx context.Context, method string, params any) error {
 // server's own logger.
 func (r *Request) Log(ctx context.Context, level LoggingLevel, logger string, data any) error {
 	p, err := logParams(level, logger, data)
-	if err != nil || r.session.s.opts.NoLogging || !r.session.logs(level) {
+	if err != nil || !r.session.logs(level) {
 		return err
 	}
 	if err := r.say(ctx, noteMessage, p); err != ErrRequestOver {
@@ -885,7 +964,7 @@ func levelOf(l slog.Level) LoggingLevel {
 }
 
 func (h *logHandler) Enabled(_ context.Context, l slog.Level) bool {
-	return !h.r.server.opts.NoLogging && h.r.session.logs(levelOf(l))
+	return h.r.session.logs(levelOf(l))
 }
 
 func (h *logHandler) Handle(ctx context.Context, rec slog.Record) error {
@@ -937,13 +1016,18 @@ func addAttr(data map[string]any, a slog.Attr) {
 		if a.Key == "" {
 			return
 		}
-		data[a.Key] = v.Any()
-		switch x := v.Any().(type) {
+		x := v.Any()
+		switch y := x.(type) {
 		case error:
-			data[a.Key] = x.Error()
+			x = y.Error()
 		case time.Duration:
-			data[a.Key] = x.String()
+			x = y.String()
 		}
+		raw, err := marshal(x)
+		if err != nil { // JSON has no such value, which must not cost the message
+			raw = appendString(nil, fmt.Sprint(x))
+		}
+		data[a.Key] = raw
 		return
 	}
 	into := data
@@ -1027,13 +1111,14 @@ type session struct {
 
 	opened atomic.Pointer[opening] // nil before initialize
 	level  atomic.Int32            // rank of the least important level that the client gets
+	values sync.Map                // the application's
 
 	mu          sync.Mutex // guards the fields below
 	subscribed  map[string]bool
-	elicitation map[string]bool // ids of visits that are not complete
-	begun       bool            // ready is closed
-	out         stream          // for what no request caused
-	hangUp      func(error)     // ends the connection
+	elicitation []string    // ids of visits that are not complete, oldest first
+	begun       bool        // ready is closed
+	out         stream      // for what no request caused
+	hangUp      func(error) // ends the connection
 
 	workers sync.WaitGroup // the carrier of mail and the keepalive
 }
@@ -1043,6 +1128,7 @@ type opening struct {
 	rev    revision
 	client *Implementation
 	caps   *ClientCapabilities
+	offers *ServerCapabilities // what the client was told of
 }
 
 func (s *Server) newSession() *session {
@@ -1057,6 +1143,7 @@ func (s *Server) newSession() *session {
 	ss.level.Store(int32(s.opts.LogLevel.rank()))
 	s.mu.Lock()
 	s.sessions[ss] = struct{}{}
+	s.served = true
 	s.mu.Unlock()
 	return ss
 }
@@ -1083,6 +1170,26 @@ func (ss *session) end() {
 		for _, uri := range uris {
 			f(uri)
 		}
+	}
+}
+
+// changed posts the news that lists have changed, of which only a client hears that
+// was told that there are such lists.
+func (ss *session) changed(lists mailBits) {
+	o := ss.opened.Load()
+	if o == nil {
+		return
+	}
+	for _, l := range []struct {
+		offered bool
+		bit     mailBits
+	}{{o.offers.Tools != nil, toolsBit}, {o.offers.Resources != nil, resourcesBit}, {o.offers.Prompts != nil, promptsBit}} {
+		if !l.offered {
+			lists &^= l.bit
+		}
+	}
+	if lists != 0 {
+		ss.mail.changed(lists)
 	}
 }
 
@@ -1138,10 +1245,10 @@ func serverEra(*incoming) eraRules { return eraRules{openSessionRequest, closeSe
 // openSessionRequest fills in a Request of the session era.
 func openSessionRequest(ss *session, in *incoming) (*Request, *Error) {
 	r := &Request{ID: in.id, Method: in.method, Params: in.params.raw(), Identity: in.a.identity, Header: in.a.header,
-		server: ss.s, session: ss, in: in}
+		Session: &ss.values, server: ss.s, session: ss, in: in}
 	o := ss.opened.Load()
 	if o == nil {
-		o = &opening{in.rev, &Implementation{}, &ClientCapabilities{}}
+		o = &opening{rev: in.rev, client: &Implementation{}, caps: &ClientCapabilities{}}
 	}
 	r.rev, r.Client, r.Capabilities = o.rev, o.client, o.caps
 	r.Revision = r.rev.String()
@@ -1178,13 +1285,12 @@ func closeSessionRequest(r *Request, result any, err error) (any, error) {
 		}
 		return nil, Errorf(CodeInternalError, "%s", e.Message)
 	}
-	var data struct {
-		Elicitations []ElicitParams `json:"elicitations"`
+	visits, err := requiredVisits(e)
+	if err != nil {
+		return nil, err
 	}
-	if decodeErr := decodeJSON(e.Data, &data); decodeErr == nil {
-		for _, p := range data.Elicitations {
-			r.session.elicited(p.ElicitationID, true)
-		}
+	for _, p := range visits {
+		r.session.elicited(p.ElicitationID, true)
 	}
 	return nil, e
 }
@@ -1193,6 +1299,9 @@ func closeSessionRequest(r *Request, result any, err error) (any, error) {
 type replyVoice struct{ r *Request }
 
 func (v replyVoice) say(ctx context.Context, method string, params any) error {
+	if err := v.r.in.gone(); err != nil {
+		return err
+	}
 	return v.r.in.p.notify(ctx, v.r.in.a.out, method, params, v.r.rev)
 }
 
@@ -1200,10 +1309,15 @@ func (v replyVoice) say(ctx context.Context, method string, params any) error {
 type liveAsker struct{}
 
 func (liveAsker) ask(ctx context.Context, r *Request, questions []Question) ([]Answer, error) {
+	if err := r.in.gone(); err != nil {
+		return nil, err
+	}
 	select {
 	case <-r.session.ready: // before that only pings are allowed (Lifecycle, Initialization)
 	case <-ctx.Done():
 		return nil, causeOf(ctx)
+	case <-r.in.p.done:
+		return nil, r.in.p.over()
 	}
 	answers, errs := make([]Answer, len(questions)), make([]error, len(questions))
 	var all sync.WaitGroup
@@ -1229,11 +1343,30 @@ func (r *Request) askOne(ctx context.Context, q *Question) (Answer, error) {
 	method, params := q.method()
 	limit := r.server.opts.AskTimeout
 	result, err := r.in.p.call(ctx, r.in.a.out, method, params, callOptions{rev: r.rev, idle: limit, max: limit})
-	if err != nil {
-		return Answer{}, err
+	var e *Error
+	if errors.As(err, &e) {
+		err = &refusal{method, e}
 	}
-	return q.answer(result)
+	var a Answer
+	if err == nil {
+		a, err = q.answer(result)
+	}
+	if q.Elicit != nil && q.Elicit.Mode == "url" && !a.Elicit.Accepted() {
+		r.session.elicited(q.Elicit.ElicitationID, false) // nothing that could be complete
+	}
+	return a, err
 }
+
+// A refusal is the client's error for a question. To errors.Is it is an *Error of
+// its code, but it is none to errors.As: that the client would not answer is not the
+// answer to its request.
+type refusal struct {
+	method string
+	cause  *Error
+}
+
+func (e *refusal) Error() string        { return fmt.Sprintf("mcp: %s: %v", e.method, e.cause) }
+func (e *refusal) Is(target error) bool { return e.cause.Is(target) }
 
 // serve calls the function of a method, through the interceptors.
 func (s *Server) serve(ctx context.Context, r *Request) (any, error) {
@@ -1312,8 +1445,9 @@ func (s *Server) initialize(_ context.Context, r *Request) (any, error) {
 	}
 	rev := s.negotiate(p.ProtocolVersion)
 	r.in.rev = rev
-	r.session.opened.Store(&opening{rev, p.ClientInfo, p.Capabilities})
-	result := &InitializeResult{ProtocolVersion: rev.String(), Capabilities: s.caps.Load(), ServerInfo: &s.info}
+	offers := s.caps.Load()
+	r.session.opened.Store(&opening{rev, p.ClientInfo, p.Capabilities, offers})
+	result := &InitializeResult{ProtocolVersion: rev.String(), Capabilities: offers, ServerInfo: &s.info}
 	if s.opts.Instructions != "" {
 		result.Instructions = &s.opts.Instructions
 	}
@@ -1406,14 +1540,14 @@ func list[T entry](r *Request, g *registry[T], kind, member string) (any, error)
 // whole returns the page of all entries, joined once; nil if they need more pages.
 func (g *registry[T]) whole(s *Server, rev revision, member string) *listPage {
 	s.mu.RLock()
-	joined, many := g.joined[rev], len(g.entries) > s.opts.PageSize
+	joined := g.joined[rev]
 	s.mu.RUnlock()
-	if many {
-		return nil
-	}
 	if joined == nil {
 		s.mu.Lock()
 		defer s.mu.Unlock()
+		if len(g.entries) > s.opts.PageSize {
+			return nil
+		}
 		joined = []byte{}
 		for i, e := range g.entries {
 			if i > 0 {
@@ -1480,7 +1614,7 @@ func (t *tool) finish(s *Server, result *CallToolResult, err error) (any, error)
 	case err != nil && result != nil && len(result.Content) > 0:
 		c := *result
 		c.IsError = true
-		return &c, nil
+		result = &c
 	case err != nil:
 		return toolError(err.Error()), nil
 	case result == nil:
@@ -1491,6 +1625,9 @@ func (t *tool) finish(s *Server, result *CallToolResult, err error) (any, error)
 			s.log.Error("mcp: tool result does not fit its output schema", "tool", t.def.Name, "error", err)
 			return toolError(fmt.Sprintf("tool %q returned a result that does not fit its output schema: %v", t.def.Name, err)), nil
 		}
+	}
+	if err := checkContent(result.Content...); err != nil {
+		return nil, fmt.Errorf("result of tool %q: %w", t.def.Name, err)
 	}
 	if result.StructuredContent != nil && len(result.Content) == 0 {
 		c := *result
@@ -1532,17 +1669,17 @@ func (s *Server) readResource(ctx context.Context, r *Request) (any, error) {
 	if result == nil {
 		return nil, fmt.Errorf("handler of resource %q returned neither contents nor an error", p.URI)
 	}
+	filled := *result // what the handler returned may be shared
+	filled.Contents = make([]*ResourceContents, len(result.Contents))
 	for i, c := range result.Contents {
-		if c.URI == "" || c.MIMEType == "" && mimeType != "" {
-			filled := *c
-			filled.URI, filled.MIMEType = cmp.Or(c.URI, p.URI), cmp.Or(c.MIMEType, mimeType)
-			if i == 0 {
-				result = &ReadResourceResult{Meta: result.Meta, Contents: slices.Clone(result.Contents), Extra: result.Extra}
-			}
-			result.Contents[i] = &filled
+		if c == nil {
+			return nil, fmt.Errorf("handler of resource %q: contents %d are nil", p.URI, i)
 		}
+		one := *c
+		one.URI, one.MIMEType = cmp.Or(c.URI, p.URI), cmp.Or(c.MIMEType, mimeType)
+		filled.Contents[i] = &one
 	}
-	return result, nil
+	return &filled, nil
 }
 
 // findResource finds who serves a URI, and sets r.Variables; nil if nobody does.
@@ -1571,24 +1708,32 @@ func (s *Server) subscribe(ctx context.Context, r *Request) (any, error) {
 	if h, _ := s.findResource(r, p.URI); h == nil {
 		return nil, ResourceNotFound(p.URI)
 	}
+	ss := r.session
+	ss.mu.Lock()
+	followed, full := ss.subscribed[p.URI], len(ss.subscribed) >= maxSubscriptions
+	ss.mu.Unlock()
+	switch {
+	case followed: // twice counts once
+		return &EmptyResult{}, nil
+	case full:
+		return nil, Errorf(CodeInternalError, "too many subscriptions: the limit is %d", maxSubscriptions)
+	}
 	if err := s.opts.Subscribe(ctx, r, p.URI); err != nil {
 		return nil, err
 	}
-	ss := r.session
-	ss.mu.Lock()
-	full := len(ss.subscribed) >= maxSubscriptions
-	ss.mu.Unlock()
-	if full {
-		return nil, Errorf(CodeInternalError, "too many subscriptions: the limit is %d", maxSubscriptions)
-	}
-	r.in.after = func() { // no update before the answer
-		ss.mu.Lock()
-		defer ss.mu.Unlock()
-		if ss.subscribed == nil {
-			ss.subscribed = map[string]bool{}
+	ss.mail.hold() // no update before the answer, and none lost after it
+	r.in.after = func(ok bool) {
+		if !ok {
+			ss.unfollow(p.URI)
 		}
-		ss.subscribed[p.URI] = true
+		ss.mail.release()
 	}
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	if ss.subscribed == nil {
+		ss.subscribed = map[string]bool{}
+	}
+	ss.subscribed[p.URI] = true
 	return &EmptyResult{}, nil
 }
 
@@ -1597,31 +1742,34 @@ func (s *Server) unsubscribe(_ context.Context, r *Request) (any, error) {
 	if refused != nil {
 		return nil, refused
 	}
-	ss := r.session
-	ss.mu.Lock()
-	followed := ss.subscribed[p.URI]
-	delete(ss.subscribed, p.URI)
-	ss.mu.Unlock()
-	ss.mail.forget(p.URI)
-	if followed && s.opts.Unsubscribed != nil {
-		s.opts.Unsubscribed(p.URI)
-	}
+	r.session.unfollow(p.URI)
 	return &EmptyResult{}, nil
 }
 
-// follows reports whether the session wants updates of uri.
-func (ss *session) follows(uri string) bool {
+func (ss *session) unfollow(uri string) {
+	ss.mu.Lock()
+	followed := ss.subscribed[uri]
+	delete(ss.subscribed, uri)
+	ss.mu.Unlock()
+	if f := ss.s.opts.Unsubscribed; f != nil && followed {
+		f(uri)
+	}
+}
+
+// follows returns the subscription by which the session wants updates of uri; "": it
+// does not.
+func (ss *session) follows(uri string) string {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
 	if len(ss.subscribed) == 0 {
-		return false
+		return ""
 	}
 	for end := len(uri); end > 0; end = strings.LastIndexByte(uri[:end-1], '/') + 1 {
 		if ss.subscribed[uri[:end]] {
-			return true
+			return uri[:end]
 		}
 	}
-	return false
+	return ""
 }
 
 func (s *Server) getPrompt(ctx context.Context, r *Request) (any, error) {
@@ -1648,8 +1796,11 @@ func (s *Server) getPrompt(ctx context.Context, r *Request) (any, error) {
 		return nil, err
 	}
 	for i, m := range result.Messages {
-		if m == nil || m.Content == nil || m.Role != RoleUser && m.Role != RoleAssistant {
-			return nil, fmt.Errorf("prompt %q: message %d needs content, and role user or assistant", p.Name, i)
+		if m == nil || m.Role != RoleUser && m.Role != RoleAssistant {
+			return nil, fmt.Errorf("prompt %q: message %d needs the role user or assistant", p.Name, i)
+		}
+		if err := checkBlock(m.Content); err != nil {
+			return nil, fmt.Errorf("prompt %q: content of message %d: %w", p.Name, i, err)
 		}
 	}
 	return result, nil
@@ -1683,11 +1834,11 @@ func (s *Server) complete(ctx context.Context, r *Request) (any, error) {
 // checkReference refuses completion for what does not exist.
 func (s *Server) checkReference(r *Request, p *CompleteParams) *Error {
 	var names []string
-	s.mu.RLock()
-	defer s.mu.RUnlock()
 	switch p.Ref.Type {
 	case "ref/prompt":
+		s.mu.RLock()
 		e, ok := s.prompts.get(p.Ref.Name)
+		s.mu.RUnlock()
 		if !ok || !r.visible("prompt", p.Ref.Name) {
 			return Errorf(CodeInvalidParams, "unknown prompt %.200q", p.Ref.Name)
 		}
@@ -1695,13 +1846,8 @@ func (s *Server) checkReference(r *Request, p *CompleteParams) *Error {
 			names = append(names, a.Name)
 		}
 	case "ref/resource":
-		t, ok := s.templates.get(p.Ref.URI)
-		for _, m := range s.matching {
-			if _, matches := m.template.match(p.Ref.URI); matches && !ok {
-				t, ok = m, true
-			}
-		}
-		if !ok || !r.visible("template", t.def.URITemplate) {
+		t := s.findTemplate(r, p.Ref.URI)
+		if t == nil {
 			return Errorf(CodeInvalidParams, "unknown resource template %.200q", p.Ref.URI)
 		}
 		names = t.template.names()
@@ -1710,6 +1856,24 @@ func (s *Server) checkReference(r *Request, p *CompleteParams) *Error {
 	}
 	if !slices.Contains(names, p.Argument.Name) {
 		return Errorf(CodeInvalidParams, "unknown argument %.200q", p.Argument.Name)
+	}
+	return nil
+}
+
+// findTemplate finds a template by its own text, else the first one that a URI
+// matches.
+func (s *Server) findTemplate(r *Request, ref string) *templateEntry {
+	s.mu.RLock()
+	t, ok := s.templates.get(ref)
+	templates := s.matching
+	s.mu.RUnlock()
+	if ok && r.visible("template", ref) {
+		return t
+	}
+	for _, t := range templates {
+		if _, ok := t.template.match(ref); ok && r.visible("template", t.def.URITemplate) {
+			return t
+		}
 	}
 	return nil
 }
@@ -1727,24 +1891,27 @@ func (s *Server) setLevel(_ context.Context, r *Request) (any, error) {
 	return &EmptyResult{}, nil
 }
 
-// logs reports whether the session's level lets a message pass.
-func (ss *session) logs(level LoggingLevel) bool { return level.rank() >= int(ss.level.Load()) }
+// logs reports whether a message of a level is for the client.
+func (ss *session) logs(level LoggingLevel) bool {
+	return !ss.s.opts.NoLogging && level.rank() >= int(ss.level.Load())
+}
 
 // elicited notes the id of a visit that the client was asked for, or takes it back,
 // and reports whether it was there.
 func (ss *session) elicited(id string, begin bool) bool {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
-	was := ss.elicitation[id]
-	if !begin {
-		delete(ss.elicitation, id)
-	} else if len(ss.elicitation) < maxElicitations {
-		if ss.elicitation == nil {
-			ss.elicitation = map[string]bool{}
-		}
-		ss.elicitation[id] = true
+	i := slices.Index(ss.elicitation, id)
+	if i >= 0 {
+		ss.elicitation = slices.Delete(ss.elicitation, i, i+1)
 	}
-	return was
+	if begin {
+		ss.elicitation = append(ss.elicitation, id)
+		if n := len(ss.elicitation); n > maxElicitations {
+			ss.elicitation = slices.Delete(ss.elicitation, 0, n-maxElicitations)
+		}
+	}
+	return i >= 0
 }
 
 func (ss *session) notification(ctx context.Context, in *incoming) {
@@ -1752,7 +1919,7 @@ func (ss *session) notification(ctx context.Context, in *incoming) {
 	case noteInitialized:
 		ss.initialized()
 	case noteRootsChanged:
-		if f := ss.s.opts.RootsChanged; f != nil {
+		if f := ss.s.opts.RootsChanged; f != nil && ss.isReady() { // before, nobody can have asked for roots
 			in.rev = ss.opened.Load().rev
 			if r, refused := openSessionRequest(ss, in); refused == nil {
 				f(ctx, r)
@@ -1761,6 +1928,15 @@ func (ss *session) notification(ctx context.Context, in *incoming) {
 		}
 	default:
 		ss.s.log.Debug("mcp: unknown notification ignored", "method", in.method)
+	}
+}
+
+func (ss *session) isReady() bool {
+	select {
+	case <-ss.ready:
+		return true
+	default:
+		return false
 	}
 }
 
@@ -1802,6 +1978,9 @@ func (ss *session) carry(out stream, done <-chan struct{}) {
 			}
 		}
 		for _, item := range ss.mail.empty() {
+			if u, ok := item.params.(*ResourceUpdatedParams); ok && ss.follows(u.URI) == "" {
+				continue // no longer wanted
+			}
 			if err := ss.p.notify(ctx, out, item.method, item.params, ss.opened.Load().rev); err != nil {
 				return
 			}
@@ -1860,6 +2039,7 @@ type mailbox struct {
 
 	mu    sync.Mutex // guards the fields below
 	open  bool       // the client is initialized; before, nothing is kept
+	held  int        // reasons to keep what is there
 	lists mailBits
 	uris  []string // updated resources, each once
 	items []mailItem
@@ -1886,9 +2066,28 @@ func (m *mailbox) put(change func()) {
 // changed notes that lists have changed.
 func (m *mailbox) changed(lists mailBits) { m.put(func() { m.lists |= lists }) }
 
-// updated notes that a resource has changed. There are no more than subscriptions.
-func (m *mailbox) updated(uri string) {
+// hold keeps in the mailbox what is there and what comes, until release.
+func (m *mailbox) hold() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.held++
+}
+
+func (m *mailbox) release() {
+	m.mu.Lock()
+	m.held--
+	m.mu.Unlock()
+	m.put(func() {}) // wakes the carrier
+}
+
+// updated notes that a resource has changed, of which the client hears because it
+// follows a URI. When too many wait, it hears of that URI, and there are no more of
+// these than subscriptions.
+func (m *mailbox) updated(uri, followed string) {
 	m.put(func() {
+		if len(m.uris) >= maxMail {
+			uri = followed
+		}
 		if !slices.Contains(m.uris, uri) {
 			m.uris = append(m.uris, uri)
 		}
@@ -1906,13 +2105,6 @@ func (m *mailbox) post(item mailItem) {
 	})
 }
 
-// forget drops the update of a resource that is no longer wanted.
-func (m *mailbox) forget(uri string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.uris = slices.DeleteFunc(m.uris, func(u string) bool { return u == uri })
-}
-
 func (m *mailbox) onlyLists() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -1923,6 +2115,9 @@ func (m *mailbox) onlyLists() bool {
 func (m *mailbox) empty() (items []mailItem) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if m.held > 0 {
+		return nil
+	}
 	for _, l := range []struct {
 		bit  mailBits
 		note string
