@@ -1155,22 +1155,8 @@ func appendValue(b []byte, v reflect.Value, f *field, rev revision) ([]byte, err
 		case t.Elem().Kind() != reflect.Uint8:
 			return appendSlice(b, v, f, rev)
 		}
-	case reflect.Map:
-		if v.IsNil() {
-			return append(b, "{}"...), nil
-		}
-	case reflect.String:
-		return appendString(b, v.String()), nil
-	case reflect.Bool:
-		return strconv.AppendBool(b, v.Bool()), nil
-	case reflect.Int, reflect.Int64:
-		return strconv.AppendInt(b, v.Int(), 10), nil
-	case reflect.Float64:
-		if x := v.Float(); x == math.Trunc(x) && math.Abs(x) < 1<<53 {
-			return strconv.AppendInt(b, int64(x), 10), nil
-		}
 	}
-	return appendForeign(b, v.Interface())
+	return appendAny(b, v, 0)
 }
 
 func appendStruct(b []byte, v reflect.Value, info *structInfo, rev revision) ([]byte, error) {
@@ -1215,14 +1201,26 @@ func (f *field) omits(w, parent reflect.Value) bool {
 		return !parent.FieldByName("Blob").IsZero()
 	case f.object && w.Len() > 0:
 		return !bytes.HasPrefix(bytes.TrimSpace(w.Bytes()), []byte("{"))
-	case f.omitEmpty:
-		switch w.Kind() {
-		case reflect.Slice, reflect.Map, reflect.String:
-			return w.Len() == 0
+	case f.omitEmpty && empty(w):
+		return true
+	case f.omitZero:
+		if z, ok := w.Interface().(interface{ IsZero() bool }); ok {
+			return z.IsZero()
 		}
 		return w.IsZero()
 	}
-	return f.omitZero && w.IsZero()
+	return false
+}
+
+// empty is the idea of "omitempty".
+func empty(v reflect.Value) bool {
+	switch v.Kind() {
+	case reflect.Slice, reflect.Map, reflect.String, reflect.Array:
+		return v.Len() == 0
+	case reflect.Struct:
+		return false
+	}
+	return v.IsZero()
 }
 
 func appendSlice(b []byte, v reflect.Value, f *field, rev revision) ([]byte, error) {
@@ -1256,12 +1254,125 @@ func appendProperties(b []byte, p Properties, rev revision) ([]byte, error) {
 	return append(b, '}'), nil
 }
 
-// appendForeign appends a value that is not one of the protocol's.
-func appendForeign(b []byte, v any) ([]byte, error) {
+// appendAny appends a value of the application as encoding/json does, but for what
+// the schema of its type does not allow: a nil slice is [] or "", a nil map is {},
+// and a member that is a nil pointer is left out. It is to decode what json.Marshal is to
+// json.Unmarshal.
+func appendAny(b []byte, v reflect.Value, depth int) ([]byte, error) {
+	if depth > maxDepth {
+		return b, &decodeError{reason: "nested too deeply"}
+	}
+	if !v.IsValid() {
+		return append(b, "null"...), nil
+	}
+	t := v.Type()
+	switch {
+	case t == rawType:
+		return appendRaw(b, v.Bytes())
+	case t.Kind() == reflect.Struct && native(t):
+		return appendValue(b, v, nil, newest)
+	case foreign(t):
+		return appendForeign(b, v)
+	}
+	switch t.Kind() {
+	case reflect.Pointer, reflect.Interface:
+		if t.Kind() == reflect.Pointer && !v.IsNil() && t.Elem().Kind() == reflect.Struct && native(t.Elem()) {
+			return appendValue(b, v, nil, newest)
+		}
+		return appendAny(b, v.Elem(), depth+1)
+	case reflect.Struct:
+		return appendMembers(b, v, depth)
+	case reflect.Slice, reflect.Array:
+		if t.Elem().Kind() != reflect.Uint8 {
+			return appendItems(b, v, depth)
+		}
+		if v.Len() == 0 {
+			return append(b, `""`...), nil
+		}
+	case reflect.Map:
+		if t.Key().Kind() == reflect.String && !foreign(t.Key()) {
+			return appendEntries(b, v, depth)
+		}
+	case reflect.String:
+		return appendString(b, v.String()), nil
+	case reflect.Bool:
+		return strconv.AppendBool(b, v.Bool()), nil
+	case reflect.Int, reflect.Int64:
+		return strconv.AppendInt(b, v.Int(), 10), nil
+	case reflect.Float64:
+		if x := v.Float(); x == math.Trunc(x) && math.Abs(x) < 1<<53 {
+			return strconv.AppendInt(b, int64(x), 10), nil
+		}
+	}
+	return appendForeign(b, v)
+}
+
+func appendMembers(b []byte, v reflect.Value, depth int) ([]byte, error) {
+	info := structOf(v.Type())
+	b = append(b, '{')
+	first := len(b)
+	for i := range info.fields {
+		f := &info.fields[i]
+		w, err := v.FieldByIndexErr(f.index) // an error: behind a nil pointer
+		if err != nil || w.Kind() == reflect.Pointer && w.IsNil() || f.omits(w, v) {
+			continue
+		}
+		b = append(b, f.key...)
+		start := len(b)
+		if b, err = appendAny(b, w, depth+1); err != nil {
+			return b, in(f.name, err)
+		}
+		if f.quoted {
+			b = appendString(b[:start], string(b[start:]))
+		}
+		b = append(b, ',')
+	}
+	if len(b) > first {
+		b = b[:len(b)-1]
+	}
+	return append(b, '}'), nil
+}
+
+func appendItems(b []byte, v reflect.Value, depth int) (_ []byte, err error) {
+	b = append(b, '[')
+	for i := range v.Len() {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		if b, err = appendAny(b, v.Index(i), depth+1); err != nil {
+			return b, in("["+strconv.Itoa(i)+"]", err)
+		}
+	}
+	return append(b, ']'), nil
+}
+
+func appendEntries(b []byte, v reflect.Value, depth int) (_ []byte, err error) {
+	keys := v.MapKeys()
+	slices.SortFunc(keys, func(x, y reflect.Value) int { return strings.Compare(x.String(), y.String()) })
+	b = append(b, '{')
+	for i, key := range keys {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(appendString(b, key.String()), ':')
+		if b, err = appendAny(b, v.MapIndex(key), depth+1); err != nil {
+			return b, in(key.String(), err)
+		}
+	}
+	return append(b, '}'), nil
+}
+
+// appendForeign leaves v to encoding/json: types with their own encoding, bytes,
+// fractions, and what else is rare.
+func appendForeign(b []byte, v reflect.Value) ([]byte, error) {
+	x := v.Interface()
+	if v.CanAddr() {
+		x = v.Addr().Interface() // for methods of the pointer
+	}
 	w := bytes.NewBuffer(b)
 	e := json.NewEncoder(w)
 	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
+	if err := e.Encode(x); err != nil {
 		return b, err
 	}
 	return bytes.TrimSuffix(w.Bytes(), []byte("\n")), nil
@@ -1322,13 +1433,12 @@ func sortedKeys[M ~map[string]V, V any](m M) []string { return slices.Sorted(map
 
 // marshal encodes a value of the application.
 func marshal(v any) (json.RawMessage, error) {
-	if raw, ok := v.(json.RawMessage); ok {
-		return appendRaw(nil, raw)
-	}
 	if v == nil {
 		return nil, nil
 	}
-	return appendForeign(nil, v)
+	p := reflect.New(reflect.TypeOf(v)).Elem() // can be addressed
+	p.Set(reflect.ValueOf(v))
+	return appendAny(nil, p, 0)
 }
 
 func marshalNewest(v any) ([]byte, error) { return appendJSON(nil, v, newest) }

@@ -176,7 +176,7 @@ func TestScanReuse(t *testing.T) {
 
 func compact(t testing.TB, v any) string {
 	t.Helper()
-	b, err := appendForeign(nil, v)
+	b, err := appendAny(nil, reflect.ValueOf(v), 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -418,7 +418,26 @@ func FuzzString(f *testing.F) {
 	})
 }
 
-func TestAppendForeign(t *testing.T) {
+// shapes has members of many kinds.
+type shapes struct {
+	Pointer *int
+	List    []*int
+	Map     map[string]any
+	Any     any
+	Time    time.Time
+	Bytes   []byte
+	Quoted  int   `json:"q,string"`
+	Zero    int   `json:"zero,omitzero"`
+	Empty   []int `json:"empty,omitempty"`
+	Struct  struct{ P *int }
+	Array   [2]int `json:"array"`
+	secret  int
+}
+
+// Values of the application are written as encoding/json does, but that nil lists
+// and maps are empty ones, and nil pointers are left out.
+func TestAppendAny(t *testing.T) {
+	_ = shapes{}.secret
 	for _, c := range []struct {
 		v    any
 		want string
@@ -426,15 +445,22 @@ func TestAppendForeign(t *testing.T) {
 		{nil, `null`},
 		{map[string]any{"b": "<&>", "a": json.Number("1.50")}, `{"a":1.50,"b":"<&>"}`},
 		{json.RawMessage("{\n \"a\" : 1 }"), `{"a":1}`},
-		{[]string{"\xff"}, `["\ufffd"]`},
+		{[]string{"\xff"}, `["�"]`},
 		{struct{ N int64 }{9007199254740993}, `{"N":9007199254740993}`},
+		{map[string][]int(nil), `{}`},
+		{shapes{}, `{"List":[],"Map":{},"Any":null,"Time":"0001-01-01T00:00:00Z","Bytes":"","q":"0","Struct":{},"array":[0,0]}`},
+		{shapes{Pointer: new(0), List: []*int{nil}, Map: map[string]any{"b": []string(nil), "a": nil}, Quoted: -7, Zero: 1, Empty: []int{1}},
+			`{"Pointer":0,"List":[null],"Map":{"a":null,"b":[]},"Any":null,"Time":"0001-01-01T00:00:00Z","Bytes":"","q":"-7","zero":1,"empty":[1],"Struct":{},"array":[0,0]}`},
+		{map[int]string{2: "b", 1: "a"}, `{"1":"a","2":"b"}`},
+		{[]any{1.5, uint8(200), float32(0.1), 1e21, Content(&TextContent{Text: "t"}), &Tool{Name: "n", Title: "T"}},
+			`[1.5,200,0.1,1e+21,{"type":"text","text":"t"},{"name":"n","title":"T","inputSchema":{}}]`},
 	} {
-		b, err := appendForeign([]byte("x"), c.v)
+		b, err := appendAny([]byte("x"), reflect.ValueOf(c.v), 0)
 		if string(b) != "x"+c.want || err != nil {
 			t.Errorf("%v: got %s, %v, want %s", c.v, b, err, c.want)
 		}
 	}
-	if b, err := appendForeign([]byte("x"), func() {}); err == nil || string(b) != "x" {
+	if b, err := appendAny([]byte("x"), reflect.ValueOf(func() {}), 0); err == nil || string(b) != "x" {
 		t.Errorf("a function: got %s, %v", b, err)
 	}
 }
@@ -689,7 +715,7 @@ var likeJSON = []struct {
 		`{"I8":128}`, `{"U8":256}`, `{"U8":-1}`, `{"I8":1.5}`, `{"F32":1e39}`, `{"F64":1e309}`, `{"N":"12"}`, `{"N":"x"}`, `{"N":true}`, `{"T":1}`, `{"B":"true"}`, `{"F64":"1"}`,
 		`{"I8":null,"U8":null,"F64":null,"T":null,"N":null,"B":null,"Any":null,"Raw":null,"P":null}`, `{"Any":9007199254740993}`}},
 	{likeLists{}, []string{`{"Bytes":"aGk=","Array":[1,2],"BArray":[1,2],"Texts":["a",null],"Nested":[[1],[],null],"Ptrs":[1,null],"Anys":[1.50,"a",[]]}`,
-		`{"Array":[1,2,3]}`, `{"Array":[1]}`, `{"Array":[]}`, `{"Bytes":"!"}`, `{"Bytes":[1,2]}`, `{"Bytes":null,"Texts":null,"Array":null}`, `{"Texts":"a"}`, `{"Array":{}}`, `{"Texts":[]}`}},
+		`{"Array":[1,2,3]}`, `{"Array":[1]}`, `{"Array":[]}`, `{"Bytes":"!"}`, `{"Bytes":[1,2]}`, `{"Bytes":"","Texts":null,"Array":null}`, `{"Texts":"a"}`, `{"Array":{}}`, `{"Texts":[]}`}},
 	{likeMaps{}, []string{`{"S":{"a":1,"":2},"T":{"k":"v"},"I":{"-5":true,"7":false},"U":{"9":"x"},"A":{"::1":1},"N":{"a":{"b":1},"c":null},"P":{"a":null,"b":1}}`,
 		`{"S":null}`, `{"I":{"300":true}}`, `{"I":{"x":true}}`, `{"A":{"x":1}}`, `{"S":[]}`, `{"S":{}}`, `{"T":{"k":null}}`, `{"T":{"\u006b":"v"}}`}},
 	{likeOwn{}, []string{`{"Time":"2025-11-25T10:00:00Z","PTime":"2024-11-05T00:00:00+02:00","Twice":[1, 2],"PT":"x","C":"rg","L":["ab","cd"],"M":{"a":1},"Addr":"10.0.0.1"}`,
@@ -1302,7 +1328,7 @@ func TestAppendJSONErrors(t *testing.T) {
 		{&CallToolResult{Content: []Content{none}}, "content[0]: missing"},
 		{&CallToolResult{StructuredContent: object("{")}, "structuredContent: want a name in quotes: unexpected end at byte 1"},
 		{&CallToolResult{Extra: Extra{"x": object("nope")}}, "x: not JSON at byte 0"},
-		{&CallToolResult{Meta: Meta{"f": func() {}}}, "_meta: json: unsupported type: func()"},
+		{&CallToolResult{Meta: Meta{"f": func() {}}}, "_meta.f: json: unsupported type: func()"},
 		{&ListToolsResult{Tools: []*Tool{nil}}, "tools[0]: missing"},
 		{&Tool{Name: "n", InputSchema: object(`{"a":1,"a":1}`)}, `inputSchema: name "a" is repeated at byte 7`},
 		{&PromptMessage{Role: RoleUser}, "content: missing"},

@@ -23,6 +23,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"reflect"
 	"runtime/debug"
 	"strconv"
 	"strings"
@@ -273,7 +274,7 @@ func appendParams(b []byte, params any, meta Meta, rev revision) ([]byte, error)
 	if len(meta) == 0 {
 		return appendJSON(b, params, rev)
 	}
-	b, err := appendForeign(append(b, `{"_meta":`...), meta)
+	b, err := appendAny(append(b, `{"_meta":`...), reflect.ValueOf(meta), 0)
 	if err != nil || params == nil {
 		return append(b, '}'), err
 	}

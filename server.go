@@ -380,7 +380,7 @@ func toResult(out any) (*CallToolResult, error) {
 	if v := reflect.ValueOf(out); v.Kind() == reflect.String {
 		return textResult(v.String()), nil
 	}
-	text, err := appendForeign(nil, out)
+	text, err := marshal(out)
 	if err != nil {
 		return nil, fmt.Errorf("result: %w", err)
 	}
