@@ -1,0 +1,328 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+
+	"example.com/mcp"
+)
+
+func info(_ context.Context, j *job) error {
+	about, caps := j.cs.ServerInfo(), j.cs.ServerCapabilities()
+	instructions, _ := j.cs.Instructions()
+	if j.json {
+		return j.printJSON(struct {
+			ProtocolVersion string                  `json:"protocolVersion"`
+			ServerInfo      *mcp.Implementation     `json:"serverInfo"`
+			Capabilities    *mcp.ServerCapabilities `json:"capabilities"`
+			Instructions    string                  `json:"instructions,omitempty"`
+		}{j.cs.Revision(), about, caps, instructions})
+	}
+	j.printf("name:      %s", about.Name)
+	for _, l := range []struct{ label, text string }{
+		{"title", about.Title}, {"version", about.Version}, {"about", about.Description}, {"website", about.WebsiteURL},
+		{"protocol", j.cs.Revision()}, {"offers", strings.Join(offers(caps), ", ")},
+	} {
+		if l.text != "" {
+			j.printf("%-10s %s", l.label+":", l.text)
+		}
+	}
+	if instructions == "" {
+		return nil
+	}
+	return j.content(&mcp.TextContent{Text: "\n" + instructions})
+}
+
+// offers names what a server can do.
+func offers(c *mcp.ServerCapabilities) (names []string) {
+	add := func(has bool, name string) {
+		if has {
+			names = append(names, name)
+		}
+	}
+	add(c.Tools != nil, "tools")
+	add(c.Resources != nil, "resources")
+	add(c.Resources != nil && c.Resources.Subscribe, "subscriptions")
+	add(c.Prompts != nil, "prompts")
+	add(c.Completions != nil, "completions")
+	add(c.Logging != nil, "logging")
+	return names
+}
+
+// list prints the items of a list: as JSON, or with show.
+func list[T any](j *job, items iter.Seq2[T, error], show func(T)) error {
+	for item, err := range items {
+		if err != nil {
+			return err
+		}
+		if j.json {
+			if err := j.printJSON(item); err != nil {
+				return err
+			}
+			continue
+		}
+		show(item)
+	}
+	return nil
+}
+
+func tools(ctx context.Context, j *job) error {
+	return list(j, j.cs.Tools(ctx), func(t *mcp.Tool) {
+		j.entry(t.Name, t.DisplayName(), hints(t.Annotations), t.Description)
+		for _, a := range argumentsOf(t.InputSchema) {
+			j.argument(a.name, a.kind, a.description, a.required)
+		}
+	})
+}
+
+// hints are what a tool says of itself, where it says something.
+func hints(a *mcp.ToolAnnotations) string {
+	if a == nil {
+		return ""
+	}
+	readOnly, destructive, _, _ := a.Hints()
+	switch {
+	case readOnly:
+		return " (only reads)"
+	case destructive:
+		return " (may destroy)"
+	}
+	return " (only adds)"
+}
+
+// entry prints the head of an item of a list, and its description.
+func (j *job) entry(name, title, more, description string) {
+	if title != "" && title != name {
+		name += " - " + title
+	}
+	j.printf("%s%s", name, more)
+	for line := range strings.Lines(description) {
+		j.printf("    %s", strings.TrimRight(line, "\n"))
+	}
+}
+
+func (j *job) argument(name, kind, description string, required bool) {
+	if required {
+		kind = strings.TrimSpace(kind + " required")
+	}
+	j.printf("%s", strings.TrimRight(fmt.Sprintf("      %s (%s) %s", name, kind, description), " "))
+}
+
+// call calls a tool, with arguments that fit its input schema.
+func call(ctx context.Context, j *job) error {
+	name := j.args[0]
+	t, err := find(j.cs.Tools(ctx), "tool", name, func(t *mcp.Tool) string { return t.Name })
+	if err != nil {
+		return err
+	}
+	args, err := toolArguments(t, j.args[1:])
+	if err != nil {
+		return err
+	}
+	r, err := j.reporting().CallTool(ctx, name, args)
+	if r == nil {
+		return err
+	}
+	j.screen.progress("")
+	if printErr := j.result(r); printErr != nil || err != nil {
+		return cmp.Or(err, printErr)
+	}
+	if r.IsError {
+		return errTool
+	}
+	return j.save(binaryOf(r.Content))
+}
+
+// reporting is the session for calls that may take long: their progress is shown.
+func (j *job) reporting() *mcp.ClientSession {
+	return j.cs.With(mcp.CallOptions{Progress: j.progress})
+}
+
+// result prints the result of a tool. Structured content is printed unless a text
+// block says the same.
+func (j *job) result(r *mcp.CallToolResult) error {
+	if j.json {
+		return j.printJSON(r)
+	}
+	if err := j.content(r.Content...); err != nil {
+		return err
+	}
+	said := slices.ContainsFunc(r.Content, func(c mcp.Content) bool {
+		t, ok := c.(*mcp.TextContent)
+		return ok && sameJSON(t.Text, r.StructuredContent)
+	})
+	if r.StructuredContent == nil || said {
+		return nil
+	}
+	var b bytes.Buffer
+	if err := json.Indent(&b, r.StructuredContent, "", "  "); err != nil {
+		return fmt.Errorf("%w: %w", mcp.ErrInvalidResponse, err)
+	}
+	return j.content(&mcp.TextContent{Text: b.String()})
+}
+
+// find looks for a named item of a list. The error names those there are.
+func find[T any](items iter.Seq2[T, error], kind, name string, nameOf func(T) string) (T, error) {
+	var names []string
+	var none T
+	for item, err := range items {
+		if err != nil {
+			return none, err
+		}
+		if nameOf(item) == name {
+			return item, nil
+		}
+		names = append(names, nameOf(item))
+	}
+	return none, usagef("the server has no %s %q; it has: %s", kind, name, strings.Join(names, ", "))
+}
+
+func resources(ctx context.Context, j *job) error {
+	err := list(j, j.cs.Resources(ctx), func(r *mcp.Resource) {
+		more := ""
+		if r.MIMEType != "" {
+			more += " " + r.MIMEType
+		}
+		if r.Size != nil {
+			more += fmt.Sprintf(" %d bytes", *r.Size)
+		}
+		j.entry(r.URI, cmp.Or(r.Title, r.Name), more, r.Description)
+	})
+	if err != nil {
+		return err
+	}
+	return list(j, j.cs.ResourceTemplates(ctx), func(t *mcp.ResourceTemplate) {
+		j.entry(t.URITemplate, cmp.Or(t.Title, t.Name), " (template)", t.Description)
+	})
+}
+
+func read(ctx context.Context, j *job) error {
+	r, err := j.reporting().ReadResource(ctx, j.args[0])
+	if err != nil {
+		return err
+	}
+	var binary []mcp.Base64
+	for _, c := range r.Contents {
+		binary = append(binary, c.Blob)
+	}
+	if err := j.save(binary); err != nil {
+		return err
+	}
+	if j.json {
+		return j.printJSON(r)
+	}
+	for _, c := range r.Contents {
+		switch {
+		case !c.Blob.IsZero():
+			err = j.content(&mcp.EmbeddedResource{Resource: c})
+		case len(r.Contents) == 1:
+			err = j.text(c.Text) // exactly what the resource is
+		default:
+			err = j.content(&mcp.EmbeddedResource{Resource: c})
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func prompts(ctx context.Context, j *job) error {
+	return list(j, j.cs.Prompts(ctx), func(p *mcp.Prompt) {
+		j.entry(p.Name, p.Title, "", p.Description)
+		for _, a := range p.Arguments {
+			j.argument(a.Name, "string", a.Description, a.Required)
+		}
+	})
+}
+
+func prompt(ctx context.Context, j *job) error {
+	name := j.args[0]
+	p, err := find(j.cs.Prompts(ctx), "prompt", name, func(p *mcp.Prompt) string { return p.Name })
+	if err != nil {
+		return err
+	}
+	args, err := promptArguments(p, j.args[1:])
+	if err != nil {
+		return err
+	}
+	r, err := j.reporting().GetPrompt(ctx, name, args)
+	if err != nil {
+		return err
+	}
+	if j.json {
+		return j.printJSON(r)
+	}
+	var blocks []mcp.Content
+	for _, m := range r.Messages {
+		j.printf("%s:", m.Role)
+		if err := j.content(m.Content); err != nil {
+			return err
+		}
+		blocks = append(blocks, m.Content)
+	}
+	return j.save(binaryOf(blocks))
+}
+
+func complete(ctx context.Context, j *job) error {
+	p := &mcp.CompleteParams{
+		Ref:      mcp.CompleteReference{Type: "ref/resource", URI: j.args[0]},
+		Argument: mcp.CompleteArgument{Name: j.args[1], Value: j.args[2]},
+	}
+	if name, ok := strings.CutPrefix(j.args[0], "prompt:"); ok {
+		p.Ref = mcp.CompleteReference{Type: "ref/prompt", Name: name}
+	}
+	known, err := pairs(j.args[3:])
+	if err != nil {
+		return err
+	}
+	if len(known) > 0 {
+		p.Context = &mcp.CompleteContext{Arguments: known}
+	}
+	c, err := j.cs.Complete(ctx, p)
+	switch {
+	case err != nil:
+		return err
+	case j.json:
+		return j.printJSON(c)
+	}
+	for _, v := range c.Values {
+		j.printf("%s", v)
+	}
+	if c.HasMore {
+		j.note("there are more")
+	}
+	return nil
+}
+
+// watch waits for updates, which listenForUpdates prints, until the session is over.
+func watch(ctx context.Context, j *job) error {
+	if err := j.cs.Subscribe(ctx, j.args[0]); err != nil {
+		return err
+	}
+	j.note("watching " + j.args[0] + ", Ctrl-C ends it")
+	over := make(chan error, 1)
+	go func() { over <- j.cs.Wait() }() // ends with the session
+	select {
+	case err := <-over:
+		return err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func listenForUpdates(p *program, o *mcp.ClientOptions) {
+	o.ResourceUpdated = func(_ context.Context, _ *mcp.ClientSession, u *mcp.ResourceUpdatedParams) {
+		if p.json {
+			_ = p.printJSON(map[string]string{"uri": u.URI}) // the next one may fare better
+			return
+		}
+		p.printf("updated %s", u.URI)
+	}
+}

@@ -1,0 +1,364 @@
+// Command mcp-client talks to an MCP server from the command line.
+//
+//	mcp-client [flags] SUBCOMMAND [args] -- COMMAND ARGS...
+//
+// It starts COMMAND, a server that speaks on its stdin and stdout, does one thing
+// with it, and ends it. Run mcp-client -h for the subcommands and flags. Flags may
+// stand before or after the subcommand, up to "--".
+//
+//	mcp-client tools -- mcp-server ~/notes
+//	mcp-client call search query=milk -- mcp-server ~/notes
+//	mcp-client -json read file:///todo.txt -- mcp-server ~/notes | jq .contents
+//	mcp-client demo
+//
+// Results go to stdout, all else to stderr. Exit codes:
+//
+//	0    done
+//	1    the tool reports an error, or the demo does not show what it should
+//	2    the command line is wrong, or does not fit what the server offers
+//	3    the server could not be started, was lost, or did not answer in time
+//	4    the server answered with an error, or with what is no valid answer
+//	130  interrupted
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"example.com/mcp"
+)
+
+const (
+	exitOK          = 0
+	exitTool        = 1
+	exitUsage       = 2
+	exitConnection  = 3
+	exitProtocol    = 4
+	exitInterrupted = 130
+)
+
+var (
+	errTool        = errors.New("the tool reports an error")
+	errInterrupted = errors.New("interrupted")
+)
+
+// A usageError says what is wrong with the command line.
+type usageError struct{ text string }
+
+func (e *usageError) Error() string { return e.text }
+
+func usagef(format string, args ...any) error {
+	return &usageError{fmt.Sprintf(format, args...)}
+}
+
+// clientInfo is what servers are told of this program.
+var clientInfo = &mcp.Implementation{Name: "mcp-client", Title: "Command-line client", Version: "1.0.0"}
+
+// A program is one run of the command, and the world it runs in.
+type program struct {
+	flags
+	stdout   io.Writer
+	terminal bool    // stdout is a terminal
+	screen   *screen // stderr
+	person   *person
+	signals  <-chan os.Signal
+	// dial makes the way to the server from what stands after "--".
+	dial func(p *program, target []string) (mcp.Transport, error)
+}
+
+type flags struct {
+	help    bool
+	json    bool
+	trace   bool
+	yes     bool
+	quiet   bool
+	level   string
+	output  string
+	timeout time.Duration
+	roots   []string
+}
+
+// A command is a subcommand.
+type command struct {
+	name, args, help string
+	min, max         int // number of arguments
+	// run does it; nil for what needs no server and has alone.
+	run   func(ctx context.Context, j *job) error
+	alone func(ctx context.Context, p *program) error
+	// listen adds what else is wanted from the server.
+	listen func(p *program, o *mcp.ClientOptions)
+}
+
+// A job is a subcommand at work on a session.
+type job struct {
+	*program
+	cs   *mcp.ClientSession
+	args []string
+}
+
+const anyNumber = 1 << 30
+
+var commands = []command{
+	{name: "info", help: "what the server says of itself, and what it offers", run: info},
+	{name: "tools", help: "list the tools", run: tools},
+	{name: "call", args: "NAME [KEY=VALUE… | KEY:=JSON… | JSON]", help: "call a tool; values have the types of its input schema", min: 1, max: anyNumber, run: call},
+	{name: "resources", help: "list the resources and resource templates", run: resources},
+	{name: "read", args: "URI", help: "read a resource", min: 1, max: 1, run: read},
+	{name: "prompts", help: "list the prompts", run: prompts},
+	{name: "prompt", args: "NAME [KEY=VALUE…]", help: "get a prompt", min: 1, max: anyNumber, run: prompt},
+	{name: "complete", args: "REF ARG VALUE [KEY=VALUE…]", help: "suggest values for an argument; REF is prompt:NAME or a URI template, KEY=VALUE the arguments that are known", min: 3, max: anyNumber, run: complete},
+	{name: "watch", args: "URI", help: "tell of updates of a resource until interrupted", min: 1, max: 1, run: watch, listen: listenForUpdates},
+	{name: "demo", help: "build the folder server of this module and show every feature with it", alone: runDemo},
+}
+
+func main() {
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	p := &program{
+		stdout:   os.Stdout,
+		terminal: isTerminal(os.Stdout),
+		screen:   &screen{w: os.Stderr, terminal: isTerminal(os.Stderr)},
+		person:   &person{open: openTerminal},
+		signals:  signals,
+		dial:     dial,
+	}
+	os.Exit(p.run(os.Args[1:]))
+}
+
+// run does what the command line says, and returns the exit code. The first signal
+// cancels what runs, the second one ends the wait for it.
+func (p *program) run(args []string) int {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	defer cancel(nil)
+	done := make(chan int, 1)
+	go func() { done <- p.finish(ctx, p.do(ctx, args)) }() // ends with the program, if not before
+	for interrupts := 0; ; interrupts++ {
+		select {
+		case code := <-done:
+			return code
+		case <-p.signals:
+			if interrupts > 0 {
+				return exitInterrupted
+			}
+			cancel(errInterrupted)
+		}
+	}
+}
+
+// finish reports an error, and returns the exit code it stands for.
+func (p *program) finish(ctx context.Context, err error) int {
+	code, e := exitCode(ctx, err), (*mcp.Error)(nil)
+	switch {
+	case code == exitInterrupted:
+		p.screen.line("mcp-client: interrupted")
+	case err != nil:
+		p.screen.line("mcp-client: " + strings.TrimPrefix(err.Error(), "mcp: "))
+	}
+	if p.json && errors.As(err, &e) {
+		type fault struct {
+			Code    int             `json:"code"`
+			Message string          `json:"message"`
+			Data    json.RawMessage `json:"data,omitempty"`
+		}
+		_ = p.printJSON(map[string]fault{"error": {e.Code, e.Message, e.Data}}) // the exit code tells as well
+	}
+	return code
+}
+
+func exitCode(ctx context.Context, err error) int {
+	var usage *usageError
+	var answered *mcp.Error
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.Is(context.Cause(ctx), errInterrupted):
+		return exitInterrupted
+	case errors.Is(err, errTool), errors.Is(err, errDemo):
+		return exitTool
+	case errors.As(err, &usage):
+		return exitUsage
+	case errors.As(err, &answered), errors.Is(err, mcp.ErrInvalidResponse), errors.Is(err, mcp.ErrNotOffered):
+		return exitProtocol
+	}
+	return exitConnection
+}
+
+// do parses the command line, connects, and runs the subcommand.
+func (p *program) do(ctx context.Context, args []string) error {
+	cmd, args, target, err := p.parse(args)
+	switch {
+	case p.help:
+		_, err := io.WriteString(p.stdout, usage())
+		return err
+	case err != nil:
+		return err
+	case cmd.alone != nil:
+		return cmd.alone(ctx, p)
+	}
+	o, err := p.options()
+	if err != nil {
+		return err
+	}
+	if cmd.listen != nil {
+		cmd.listen(p, o)
+	}
+	t, err := p.dial(p, target)
+	if err != nil {
+		return err
+	}
+	cs, err := mcp.NewClient(clientInfo, o).Connect(ctx, t)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err := cs.Close(); err != nil {
+			p.note("closing: " + err.Error())
+		}
+	}()
+	if p.level != "" {
+		if err := cs.SetLoggingLevel(ctx, mcp.LoggingLevel(p.level)); err != nil {
+			return err
+		}
+	}
+	err = cmd.run(ctx, &job{p, cs, args})
+	p.screen.progress("")
+	return err
+}
+
+// parse reads the command line: flags, the subcommand and its arguments, and what
+// stands after "--".
+func (p *program) parse(line []string) (cmd *command, args, target []string, err error) {
+	fs := p.flagSet()
+	i := slices.Index(line, "--")
+	if i >= 0 {
+		line, target = line[:i], line[i+1:]
+	}
+	for rest := line; ; {
+		if err := fs.Parse(rest); err != nil {
+			return nil, nil, nil, usagef("%v; mcp-client -h tells more", err)
+		}
+		if fs.NArg() == 0 {
+			break
+		}
+		args, rest = append(args, fs.Arg(0)), fs.Args()[1:]
+	}
+	if len(args) == 0 {
+		return nil, nil, nil, usagef("which subcommand? mcp-client -h lists them")
+	}
+	n := slices.IndexFunc(commands, func(c command) bool { return c.name == args[0] })
+	if n < 0 {
+		return nil, nil, nil, usagef("unknown subcommand %q; mcp-client -h lists them", args[0])
+	}
+	cmd, args = &commands[n], args[1:]
+	switch {
+	case len(args) < cmd.min || len(args) > cmd.max:
+		return nil, nil, nil, usagef("usage: mcp-client %s", cmd.synopsis())
+	case cmd.alone != nil && len(target) > 0:
+		return nil, nil, nil, usagef("%s starts its own server: nothing may stand after --", cmd.name)
+	case cmd.alone == nil && len(target) == 0:
+		return nil, nil, nil, usagef("which server? usage: mcp-client %s", cmd.synopsis())
+	case p.level != "" && !slices.Contains(levels, p.level):
+		return nil, nil, nil, usagef("-level must be one of %s, not %q", strings.Join(levels, ", "), p.level)
+	case p.timeout < 0:
+		return nil, nil, nil, usagef("-timeout must not be negative")
+	}
+	return cmd, args, target, nil
+}
+
+var levels = []string{"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"}
+
+func (p *program) flagSet() *flag.FlagSet {
+	fs := flag.NewFlagSet("mcp-client", flag.ContinueOnError)
+	fs.SetOutput(io.Discard)
+	fs.BoolVar(&p.help, "h", false, "show this help")
+	fs.BoolVar(&p.help, "help", false, "likewise")
+	fs.BoolVar(&p.json, "json", false, "print JSON for scripts: one value a line, an item of a list or a result each")
+	fs.StringVar(&p.level, "level", "", "ask for log messages from `LEVEL` on; they are shown on stderr")
+	fs.StringVar(&p.output, "o", "", "write the first image, sound or other binary data of the result to `FILE`")
+	fs.BoolVar(&p.quiet, "q", false, "show on stderr only errors, and what was asked for")
+	fs.Func("root", "tell the server of the folder `DIR`; may be given several times", func(dir string) error {
+		p.roots = append(p.roots, dir)
+		return nil
+	})
+	fs.DurationVar(&p.timeout, "timeout", 0, "how long each request may take, such as 30s; 0: as long as there is progress, or 5 minutes")
+	fs.BoolVar(&p.trace, "trace", false, "show on stderr what goes over the wire")
+	fs.BoolVar(&p.yes, "yes", false, "accept every elicitation, with the defaults of its form")
+	return fs
+}
+
+func usage() string {
+	var b strings.Builder
+	b.WriteString("usage: mcp-client [flags] SUBCOMMAND [args] -- COMMAND ARGS...\n\nSubcommands:\n")
+	for i := range commands {
+		fmt.Fprintf(&b, "  %s\n    \t%s\n", strings.TrimSpace(commands[i].name+" "+commands[i].args), commands[i].help)
+	}
+	b.WriteString("\nFlags, before or after the subcommand:\n")
+	fs := (&program{}).flagSet()
+	fs.SetOutput(&b)
+	fs.PrintDefaults()
+	b.WriteString("\nExit codes: 0 done, 1 the tool reports an error, 2 wrong command line,\n" +
+		"3 no connection or no answer, 4 the server answered with an error, 130 interrupted.\n")
+	return b.String()
+}
+
+func (c *command) synopsis() string {
+	text := "[flags] " + c.name
+	if c.args != "" {
+		text += " " + c.args
+	}
+	if c.run != nil {
+		text += " -- COMMAND ARGS..."
+	}
+	return text
+}
+
+// dial makes the way to a server that is a command to start.
+func dial(p *program, target []string) (mcp.Transport, error) {
+	p.note("starting: " + shellText(target))
+	return p.commandTransport(exec.Command(target[0], target[1:]...)), nil
+}
+
+func (p *program) commandTransport(cmd *exec.Cmd) *mcp.CommandTransport {
+	return &mcp.CommandTransport{Command: cmd, Wrap: p.wrap, Stderr: func(line string) { p.note("server: " + line) }}
+}
+
+// wrap shows what goes over a connection, if that is wanted.
+func (p *program) wrap(c mcp.Conn) mcp.Conn {
+	if p.trace {
+		return &tracer{c, p.screen}
+	}
+	return c
+}
+
+// shellText is a command as one would type it.
+func shellText(words []string) string {
+	plain := func(r rune) bool {
+		return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || strings.ContainsRune("-_./:=,+@%", r)
+	}
+	quoted := make([]string, len(words))
+	for i, w := range words {
+		quoted[i] = w
+		if w == "" || strings.ContainsFunc(w, func(r rune) bool { return !plain(r) }) {
+			quoted[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+		}
+	}
+	return strings.Join(quoted, " ")
+}
+
+// note shows a line that is for people only.
+func (p *program) note(text string) {
+	if !p.quiet {
+		p.screen.line(text)
+	}
+}

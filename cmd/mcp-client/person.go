@@ -1,0 +1,242 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+
+	"example.com/mcp"
+)
+
+// A person is who sits at the terminal, if somebody does. Questions of the server are
+// asked there, one at a time.
+type person struct {
+	// open returns the terminal, or why there is none.
+	open func() (io.Reader, io.Writer, error)
+
+	once  sync.Once // for the fields below
+	turn  chan struct{}
+	lines chan string // what is typed; closed at the end of input
+	out   io.Writer
+	err   error // why there is no terminal
+}
+
+var (
+	errDeclined  = errors.New("declined")
+	errDismissed = errors.New("dismissed")
+)
+
+// openTerminal finds the terminal, even where stdin is something else.
+func openTerminal() (io.Reader, io.Writer, error) {
+	if tty, err := os.OpenFile("/dev/tty", os.O_RDWR, 0); err == nil {
+		return tty, tty, nil
+	}
+	if isTerminal(os.Stdin) {
+		return os.Stdin, os.Stderr, nil
+	}
+	return nil, nil, errors.New("there is no terminal to ask at")
+}
+
+// begin waits until nothing else is asked.
+func (q *person) begin(ctx context.Context) (end func(), err error) {
+	q.once.Do(func() {
+		var in io.Reader
+		if in, q.out, q.err = q.open(); q.err != nil {
+			return
+		}
+		q.turn, q.lines = make(chan struct{}, 1), make(chan string)
+		go q.listen(in) // ends with the input, or with the program
+	})
+	if q.err != nil {
+		return nil, q.err
+	}
+	select {
+	case q.turn <- struct{}{}:
+		return func() { <-q.turn }, nil
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+func (q *person) listen(in io.Reader) {
+	defer close(q.lines)
+	for s := bufio.NewScanner(in); s.Scan(); {
+		q.lines <- s.Text()
+	}
+}
+
+// say shows a line.
+func (q *person) say(format string, args ...any) {
+	fmt.Fprintln(q.out, oneLine(fmt.Sprintf(format, args...)))
+}
+
+// ask shows a prompt and returns the line that is typed. The end of input dismisses
+// the question.
+func (q *person) ask(ctx context.Context, prompt string) (string, error) {
+	fmt.Fprint(q.out, oneLine(prompt))
+	select {
+	case line, ok := <-q.lines:
+		if !ok {
+			fmt.Fprintln(q.out)
+			return "", errDismissed
+		}
+		return strings.TrimSpace(line), nil
+	case <-ctx.Done():
+		fmt.Fprintln(q.out)
+		return "", context.Cause(ctx)
+	}
+}
+
+// choose asks until one of the given letters is typed; d and c are always among them.
+func (q *person) choose(ctx context.Context, prompt, letters string) (byte, error) {
+	for {
+		line, err := q.ask(ctx, prompt)
+		switch {
+		case err != nil:
+			return 0, err
+		case line == "d":
+			return 0, errDeclined
+		case line == "c":
+			return 0, errDismissed
+		case len(line) == 1 && strings.Contains(letters, line):
+			return line[0], nil
+		}
+	}
+}
+
+// sitting runs f while the person is asked. There is an error only where f is not run
+// to its end.
+func (p *program) sitting(ctx context.Context, f func() error) error {
+	end, err := p.person.begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer end()
+	p.screen.hold(true)
+	defer p.screen.hold(false)
+	return f()
+}
+
+// answer makes of how a question ended what the server is told.
+func answer(content []byte, err error) (*mcp.ElicitResult, error) {
+	switch {
+	case errors.Is(err, errDeclined):
+		return &mcp.ElicitResult{Action: "decline"}, nil
+	case errors.Is(err, errDismissed):
+		return &mcp.ElicitResult{Action: "cancel"}, nil
+	case err != nil:
+		return nil, err
+	}
+	return &mcp.ElicitResult{Action: "accept", Content: content}, nil
+}
+
+// elicit answers a form of the server: with the defaults, by the person, or with no.
+func (p *program) elicit(ctx context.Context, cs *mcp.ClientSession, q *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+	if p.yes {
+		return answer(p.defaults(q))
+	}
+	var content []byte
+	err := p.sitting(ctx, func() (err error) {
+		p.person.introduce(cs, q.Message)
+		content, err = p.person.fill(ctx, q.RequestedSchema)
+		return err
+	})
+	if p.person.err != nil {
+		p.screen.line(fmt.Sprintf("declined, since %v (-yes accepts): %s", p.person.err, q.Message))
+		err = errDeclined
+	}
+	return answer(content, err)
+}
+
+// defaults accepts a form as it is.
+func (p *program) defaults(q *mcp.ElicitParams) ([]byte, error) {
+	content, err := q.RequestedSchema.Fill(nil)
+	if err == nil {
+		err = q.RequestedSchema.Check(content)
+	}
+	if err != nil {
+		p.screen.line(fmt.Sprintf("declined, since the form is not complete without a person (%v): %s", err, q.Message))
+		return nil, errDeclined
+	}
+	p.note(fmt.Sprintf("accepted with %s: %s", content, q.Message))
+	return content, nil
+}
+
+func (q *person) introduce(cs *mcp.ClientSession, message string) {
+	who := cs.ServerInfo()
+	q.say("The server %s %s asks:", who.Name, who.Version)
+	for line := range strings.Lines(message) {
+		q.say("  %s", strings.TrimRight(line, "\r\n"))
+	}
+}
+
+// sample answers a question to the model: this program has none, so that the person
+// answers. Nothing typed is a refusal.
+func (p *program) sample(ctx context.Context, cs *mcp.ClientSession, q *mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) {
+	var text string
+	err := p.sitting(ctx, func() (err error) {
+		p.person.introduce(cs, fmt.Sprintf("a model to go on, with at most %d tokens.", q.MaxTokens))
+		if q.SystemPrompt != "" {
+			p.person.block("system", q.SystemPrompt)
+		}
+		for _, m := range q.Messages {
+			for _, c := range m.Content {
+				p.person.block(string(m.Role), describe(c))
+			}
+		}
+		text, err = p.person.ask(ctx, "Your answer in place of a model (nothing refuses): ")
+		return err
+	})
+	if p.person.err != nil {
+		p.screen.line(fmt.Sprintf("sampling refused, since %v", p.person.err))
+	}
+	switch {
+	case p.person.err != nil, errors.Is(err, errDismissed), err == nil && text == "":
+		return nil, mcp.Errorf(mcp.CodeUserRejected, "User rejected sampling request")
+	case err != nil:
+		return nil, err
+	}
+	return &mcp.CreateMessageResult{Role: mcp.RoleAssistant, Content: []mcp.Content{&mcp.TextContent{Text: text}},
+		Model: "person", StopReason: "endTurn"}, nil
+}
+
+// block shows some lines under a heading.
+func (q *person) block(heading, text string) {
+	q.say("%s:", heading)
+	for line := range strings.Lines(text) {
+		q.say("  %s", strings.TrimRight(line, "\r\n"))
+	}
+}
+
+// visit asks whether to open a URL. This program never opens one: it prints what the
+// person agreed to.
+func (p *program) visit(ctx context.Context, cs *mcp.ClientSession, q *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+	if err := q.SafeToOpen(); err != nil {
+		p.screen.line(fmt.Sprintf("declined: %v", err))
+		return answer(nil, errDeclined)
+	}
+	if p.yes {
+		p.screen.line("open this URL: " + q.URL)
+		return answer(nil, nil)
+	}
+	err := p.sitting(ctx, func() error {
+		p.person.introduce(cs, q.Message)
+		p.person.say("  It wants you to visit %s", hostOf(q.URL))
+		p.person.say("  URL: %s", q.URL)
+		if _, err := p.person.choose(ctx, "Visit it? y yes, d no, c cancel: ", "y"); err != nil {
+			return err
+		}
+		p.person.say("Open this URL in your browser: %s", q.URL)
+		return nil
+	})
+	if p.person.err != nil {
+		p.screen.line(fmt.Sprintf("declined, since %v (-yes accepts): visit %s", p.person.err, q.URL))
+		err = errDeclined
+	}
+	return answer(nil, err)
+}

@@ -1,0 +1,142 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"reflect"
+	"strings"
+
+	"example.com/mcp"
+)
+
+// text prints text of the server: as it is where a program reads it, safely on a
+// terminal.
+func (p *program) text(text string) error {
+	if p.terminal {
+		text = manyLines(text)
+		if text != "" && !strings.HasSuffix(text, "\n") {
+			text += "\n"
+		}
+	}
+	_, err := fmt.Fprint(p.stdout, text)
+	return err
+}
+
+// printf prints one line whose parts are foreign.
+func (p *program) printf(format string, args ...any) {
+	fmt.Fprintln(p.stdout, oneLine(fmt.Sprintf(format, args...)))
+}
+
+// printJSON prints one value on one line. It is the same value if a terminal shows
+// it: what could control one is escaped in the way of JSON.
+func (p *program) printJSON(v any) error {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return fmt.Errorf("%w: %w", mcp.ErrInvalidResponse, err)
+	}
+	var safe strings.Builder
+	for _, r := range b.String() {
+		if r != '\n' && dangerous(r) {
+			fmt.Fprintf(&safe, `\u%04x`, r)
+		} else {
+			safe.WriteRune(r)
+		}
+	}
+	_, err := fmt.Fprint(p.stdout, safe.String())
+	return err
+}
+
+// content prints blocks of content, each on lines of its own.
+func (p *program) content(blocks ...mcp.Content) error {
+	for _, c := range blocks {
+		text := describe(c)
+		if !strings.HasSuffix(text, "\n") {
+			text += "\n"
+		}
+		if err := p.text(text); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// describe is a block as text; what is no text is told of in a line.
+func describe(c mcp.Content) string {
+	switch c := c.(type) {
+	case *mcp.TextContent:
+		return c.Text
+	case *mcp.ImageContent:
+		return binaryLine("image", c.MIMEType, c.Data)
+	case *mcp.AudioContent:
+		return binaryLine("audio", c.MIMEType, c.Data)
+	case *mcp.ResourceLink:
+		return oneLine(strings.TrimSpace("[resource " + c.URI + " " + c.MIMEType + "]"))
+	case *mcp.EmbeddedResource:
+		if !c.Resource.Blob.IsZero() {
+			return binaryLine("resource "+c.Resource.URI, c.Resource.MIMEType, c.Resource.Blob)
+		}
+		return oneLine("[resource "+c.Resource.URI+"]") + "\n" + c.Resource.Text
+	case *mcp.ToolUseContent:
+		return oneLine("[tool use " + c.Name + " " + string(c.Input) + "]")
+	case *mcp.ToolResultContent:
+		return oneLine("[tool result " + c.ToolUseID + "]")
+	case *mcp.UnknownContent:
+		return oneLine("[" + c.Type + "]")
+	}
+	return ""
+}
+
+func binaryLine(kind, mimeType string, data mcp.Base64) string {
+	raw, err := data.Bytes()
+	if err != nil {
+		return oneLine(fmt.Sprintf("[%s %s, which is no base64]", kind, mimeType))
+	}
+	return oneLine(fmt.Sprintf("[%s %s %d bytes]", kind, mimeType, len(raw)))
+}
+
+// save writes the first binary data of a result to the file of -o, if there is one.
+func (p *program) save(binary []mcp.Base64) error {
+	if p.output == "" {
+		return nil
+	}
+	for _, data := range binary {
+		if data.IsZero() {
+			continue
+		}
+		raw, err := data.Bytes()
+		if err != nil {
+			return fmt.Errorf("%w: binary data: %w", mcp.ErrInvalidResponse, err)
+		}
+		if err := os.WriteFile(p.output, raw, 0o644); err != nil {
+			return usagef("-o: %v", err)
+		}
+		p.note(fmt.Sprintf("wrote %d bytes to %s", len(raw), p.output))
+		return nil
+	}
+	return usagef("-o: nothing in the result is binary, so that %s is not written", p.output)
+}
+
+// binaryOf lists the binary data in blocks of content.
+func binaryOf(blocks []mcp.Content) (list []mcp.Base64) {
+	for _, c := range blocks {
+		switch c := c.(type) {
+		case *mcp.ImageContent:
+			list = append(list, c.Data)
+		case *mcp.AudioContent:
+			list = append(list, c.Data)
+		case *mcp.EmbeddedResource:
+			list = append(list, c.Resource.Blob)
+		}
+	}
+	return list
+}
+
+// sameJSON reports whether text is the JSON value.
+func sameJSON(text string, value []byte) bool {
+	var a, b any
+	return json.Unmarshal([]byte(text), &a) == nil && json.Unmarshal(value, &b) == nil && reflect.DeepEqual(a, b)
+}
