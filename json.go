@@ -930,9 +930,11 @@ var (
 )
 
 // native reports whether t is one of the protocol's types, whose MarshalJSON and
-// UnmarshalJSON call back to this file.
+// UnmarshalJSON call back to this file. A type that hides what it holds, such as an
+// ID, does not: it has a text of its own.
 func native(t reflect.Type) bool {
-	return t.PkgPath() == pkgPath && unicode.IsUpper(rune(t.Name()[0]))
+	hidden := t.Kind() == reflect.Struct && t.NumField() > 0 && !t.Field(0).IsExported() && t != base64Type
+	return t.PkgPath() == pkgPath && unicode.IsUpper(rune(t.Name()[0])) && !hidden
 }
 
 // foreign reports whether t says itself how it is read from or written to JSON.
