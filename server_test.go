@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
+	"net/http"
 	"regexp"
 	"strings"
 	"sync"
@@ -655,5 +657,853 @@ func TestUpdatesAreBounded(t *testing.T) {
 	items := m.empty()
 	if len(items) != maxMail+1 || items[maxMail].params.(*ResourceUpdatedParams).URI != "dir:/" {
 		t.Errorf("%d updates wait, want %d and that of dir:/", len(items), maxMail)
+	}
+}
+
+// listServer has so many tools that they need pages, and prompts, resources and
+// templates likewise.
+func listServer(t *testing.T) *Server {
+	s := newServer(t, &ServerOptions{PageSize: 2})
+	read := func(context.Context, *Request, *ReadResourceParams) (*ReadResourceResult, error) { return nil, nil }
+	for _, name := range []string{"e", "c", "a", "d", "b"} {
+		must(t, addNothing(s, name))
+	}
+	for _, name := range []string{"c", "b", "a"} {
+		must(t, s.AddPrompt(&Prompt{Name: name}, func(context.Context, *Request, *GetPromptParams) (*GetPromptResult, error) { return nil, nil }),
+			s.AddResource(&Resource{URI: "x:" + name, Name: name}, read),
+			s.AddResourceTemplate(&ResourceTemplate{URITemplate: "x:" + name + "/{y}", Name: name}, read))
+	}
+	return s
+}
+
+func addNothing(s *Server, name string) error {
+	return s.AddTool(&Tool{Name: name, InputSchema: json.RawMessage(`{"type":"object"}`)},
+		func(context.Context, *Request, *CallToolParams) (*CallToolResult, error) { return nil, nil })
+}
+
+// Cursors are opaque to clients; here they are spelled out.
+const (
+	cursorB, cursorD                      = "dG9vbDpi", "dG9vbDpk"
+	promptCursor, uriCursor, templateCurs = "cHJvbXB0OmI", "cmVzb3VyY2U6eDpi", "dGVtcGxhdGU6eDpiL3t5fQ"
+)
+
+// FEAT-026 FEAT-192 FEAT-193 FEAT-200 FEAT-201 BUG-235
+func TestPages(t *testing.T) {
+	tool := func(name string) string { return `{"name":"` + name + `","inputSchema":{"type":"object"}}` }
+	everyRevision(t, listServer, `{"logging":{},"prompts":{"listChanged":true},"resources":{"listChanged":true},"tools":{"listChanged":true}}`, `
+		> {"jsonrpc":"2.0","id":1,"method":"tools/list"}
+		< {"jsonrpc":"2.0","id":1,"result":{"tools":[`+tool("a")+`,`+tool("b")+`],"nextCursor":"`+cursorB+`"}}
+		> {"jsonrpc":"2.0","id":2,"method":"tools/list","params":{"cursor":"`+cursorB+`"}}
+		< {"jsonrpc":"2.0","id":2,"result":{"tools":[`+tool("c")+`,`+tool("d")+`],"nextCursor":"`+cursorD+`"}}
+		> {"jsonrpc":"2.0","id":3,"method":"tools/list","params":{"cursor":"`+cursorD+`"}}
+		< {"jsonrpc":"2.0","id":3,"result":{"tools":[`+tool("e")+`]}}
+		# the same page again
+		> {"jsonrpc":"2.0","id":4,"method":"tools/list","params":{"cursor":"`+cursorB+`"}}
+		< {"jsonrpc":"2.0","id":4,"result":{"tools":[`+tool("c")+`,`+tool("d")+`],"nextCursor":"`+cursorD+`"}}
+		> {"jsonrpc":"2.0","id":5,"method":"prompts/list"}
+		< {"jsonrpc":"2.0","id":5,"result":{"prompts":[{"name":"a"},{"name":"b"}],"nextCursor":"`+promptCursor+`"}}
+		> {"jsonrpc":"2.0","id":6,"method":"prompts/list","params":{"cursor":"`+promptCursor+`"}}
+		< {"jsonrpc":"2.0","id":6,"result":{"prompts":[{"name":"c"}]}}
+		> {"jsonrpc":"2.0","id":7,"method":"resources/list"}
+		< {"jsonrpc":"2.0","id":7,"result":{"resources":[{"uri":"x:a","name":"a"},{"uri":"x:b","name":"b"}],"nextCursor":"`+uriCursor+`"}}
+		> {"jsonrpc":"2.0","id":8,"method":"resources/list","params":{"cursor":"`+uriCursor+`"}}
+		< {"jsonrpc":"2.0","id":8,"result":{"resources":[{"uri":"x:c","name":"c"}]}}
+		> {"jsonrpc":"2.0","id":9,"method":"resources/templates/list"}
+		< {"jsonrpc":"2.0","id":9,"result":{"resourceTemplates":[{"uriTemplate":"x:a/{y}","name":"a"},{"uriTemplate":"x:b/{y}","name":"b"}],"nextCursor":"`+templateCurs+`"}}
+		> {"jsonrpc":"2.0","id":10,"method":"resources/templates/list","params":{"cursor":"`+templateCurs+`"}}
+		< {"jsonrpc":"2.0","id":10,"result":{"resourceTemplates":[{"uriTemplate":"x:c/{y}","name":"c"}]}}
+		# cursors that this list never gave out
+		> {"jsonrpc":"2.0","id":11,"method":"tools/list","params":{"cursor":"zzz"}}
+		< {"jsonrpc":"2.0","id":11,"error":{"code":-32602,"message":"cursor \"zzz\" is not one of this list"}}
+		> {"jsonrpc":"2.0","id":12,"method":"tools/list","params":{"cursor":""}}
+		< {"jsonrpc":"2.0","id":12,"error":{"code":-32602,"message":"cursor \"\" is not one of this list"}}
+		> {"jsonrpc":"2.0","id":13,"method":"tools/list","params":{"cursor":"`+promptCursor+`"}}
+		< {"jsonrpc":"2.0","id":13,"error":{"code":-32602,"message":"cursor \"`+promptCursor+`\" is not one of this list"}}
+		> {"jsonrpc":"2.0","id":14,"method":"tools/list","params":{"cursor":7}}
+		< {"jsonrpc":"2.0","id":14,"error":{"code":-32602,"message":"tools/list: invalid parameters: cursor: want a string, got a number"}}
+		> {"jsonrpc":"2.0","id":15,"method":"tools/list","params":{"cursor":"`+cursorB+`="}}
+		< {"jsonrpc":"2.0","id":15,"error":{"code":-32602,"message":"cursor \"`+cursorB+`=\" is not one of this list"}}
+		> {"jsonrpc":"2.0","id":16,"method":"tools/list","params":{"cursor":null}}
+		< {"jsonrpc":"2.0","id":16,"result":{"tools":[`+tool("a")+`,`+tool("b")+`],"nextCursor":"`+cursorB+`"}}
+	`)
+}
+
+// Cursors stay good while the list changes: what was there all the time comes once.
+// FEAT-199 BUG-235
+func TestPagesWhileTheListChanges(t *testing.T) {
+	s := listServer(t)
+	tool := func(name string) string { return `{"name":"` + name + `","inputSchema":{"type":"object"}}` }
+	change := func(ctx context.Context, r *Request, next func(context.Context) (any, error)) (any, error) {
+		result, err := next(ctx)
+		if r.ID.String() == "1" { // after the first page
+			s.RemoveTools("b", "d")
+			must(t, addNothing(s, "aa"), addNothing(s, "cc"))
+		}
+		return result, err
+	}
+	s.opts.Intercept = []Interceptor{change}
+	talk(t, serve(s), meet(Revision20251125, `{"logging":{},"prompts":{"listChanged":true},"resources":{"listChanged":true},"tools":{"listChanged":true}}`)+`
+		> {"jsonrpc":"2.0","id":1,"method":"tools/list"}
+		< {"jsonrpc":"2.0","id":1,"result":{"tools":[`+tool("a")+`,`+tool("b")+`],"nextCursor":"`+cursorB+`"}}
+		. 10ms
+		< {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}
+		> {"jsonrpc":"2.0","id":2,"method":"tools/list","params":{"cursor":"`+cursorB+`"}}
+		< {"jsonrpc":"2.0","id":2,"result":{"tools":[`+tool("c")+`,`+tool("cc")+`],"nextCursor":"dG9vbDpjYw"}}
+		> {"jsonrpc":"2.0","id":3,"method":"tools/list","params":{"cursor":"dG9vbDpjYw"}}
+		< {"jsonrpc":"2.0","id":3,"result":{"tools":[`+tool("e")+`]}}
+		> {"jsonrpc":"2.0","id":4,"method":"tools/list"}
+		< {"jsonrpc":"2.0","id":4,"result":{"tools":[`+tool("a")+`,`+tool("aa")+`],"nextCursor":"dG9vbDphYQ"}}
+	`)
+}
+
+// promptServer has prompts with and without arguments.
+func promptServer(t *testing.T) *Server {
+	s := newServer(t, nil)
+	must(t,
+		s.AddPrompt(&Prompt{Name: "greet", Description: "Greets", Arguments: []*PromptArgument{
+			{Name: "name", Description: "whom", Required: true}, {Name: "tone"}}},
+			func(_ context.Context, _ *Request, p *GetPromptParams) (*GetPromptResult, error) {
+				text, err := json.Marshal(p.Arguments)
+				return &GetPromptResult{Description: "A greeting", Messages: []*PromptMessage{
+					{Role: RoleUser, Content: &TextContent{Text: string(text)}}, {Role: RoleAssistant, Content: &TextContent{}}}}, err
+			}),
+		s.AddPrompt(&Prompt{Name: "void"}, func(context.Context, *Request, *GetPromptParams) (*GetPromptResult, error) {
+			return &GetPromptResult{Meta: Meta{"com.example/n": json.Number("1.0")}}, nil
+		}),
+		s.AddPrompt(&Prompt{Name: "fails"}, func(context.Context, *Request, *GetPromptParams) (*GetPromptResult, error) {
+			return nil, errors.New("secret")
+		}),
+		s.AddPrompt(&Prompt{Name: "nil"}, func(context.Context, *Request, *GetPromptParams) (*GetPromptResult, error) { return nil, nil }),
+		s.AddPrompt(&Prompt{Name: "system"}, func(context.Context, *Request, *GetPromptParams) (*GetPromptResult, error) {
+			return &GetPromptResult{Messages: []*PromptMessage{{Role: "system", Content: &TextContent{}}}}, nil
+		}),
+	)
+	return s
+}
+
+// FEAT-153 FEAT-154 FEAT-155 FEAT-159 FEAT-160 FEAT-161 FEAT-162 FEAT-163 FEAT-164 FEAT-165 FEAT-166 FEAT-521
+func TestPrompts(t *testing.T) {
+	everyRevision(t, promptServer, `{"logging":{},"prompts":{"listChanged":true}}`, `
+		> {"jsonrpc":"2.0","id":1,"method":"prompts/list"}
+		< {"jsonrpc":"2.0","id":1,"result":{"prompts":[{"name":"fails"},{"name":"greet","description":"Greets","arguments":[{"name":"name","description":"whom","required":true},{"name":"tone"}]},{"name":"nil"},{"name":"system"},{"name":"void"}]}}
+		> {"jsonrpc":"2.0","id":2,"method":"prompts/get","params":{"name":"greet","arguments":{"name":"Ada","extra":"x"}}}
+		< {"jsonrpc":"2.0","id":2,"result":{"description":"A greeting","messages":[{"role":"user","content":{"type":"text","text":"{\"extra\":\"x\",\"name\":\"Ada\"}"}},{"role":"assistant","content":{"type":"text","text":""}}]}}
+		> {"jsonrpc":"2.0","id":3,"method":"prompts/get","params":{"name":"greet","arguments":{"name":""}}}
+		< {"jsonrpc":"2.0","id":3,"result":{"description":"A greeting","messages":[{"role":"user","content":{"type":"text","text":"{\"name\":\"\"}"}},{"role":"assistant","content":{"type":"text","text":""}}]}}
+		> {"jsonrpc":"2.0","id":4,"method":"prompts/get","params":{"name":"greet","arguments":{"tone":"x"}}}
+		< {"jsonrpc":"2.0","id":4,"error":{"code":-32602,"message":"prompt \"greet\": argument \"name\" is missing"}}
+		> {"jsonrpc":"2.0","id":5,"method":"prompts/get","params":{"name":"greet"}}
+		< {"jsonrpc":"2.0","id":5,"error":{"code":-32602,"message":"prompt \"greet\": argument \"name\" is missing"}}
+		> {"jsonrpc":"2.0","id":6,"method":"prompts/get","params":{"name":"greet","arguments":{"name":5}}}
+		< {"jsonrpc":"2.0","id":6,"error":{"code":-32602,"message":"prompts/get: invalid parameters: arguments.name: want a string, got a number"}}
+		> {"jsonrpc":"2.0","id":7,"method":"prompts/get","params":{"name":"greet","arguments":{"name":null}}}
+		< {"jsonrpc":"2.0","id":7,"error":{"code":-32602,"message":"prompts/get: invalid parameters: arguments.name: want a string, got null"}}
+		> {"jsonrpc":"2.0","id":8,"method":"prompts/get","params":{"name":"none"}}
+		< {"jsonrpc":"2.0","id":8,"error":{"code":-32602,"message":"unknown prompt \"none\""}}
+		> {"jsonrpc":"2.0","id":9,"method":"prompts/get","params":{}}
+		< {"jsonrpc":"2.0","id":9,"error":{"code":-32602,"message":"prompts/get: invalid parameters: name: missing"}}
+		> {"jsonrpc":"2.0","id":10,"method":"prompts/get","params":{"name":"void","arguments":null}}
+		< {"jsonrpc":"2.0","id":10,"result":{"_meta":{"com.example/n":1.0},"messages":[]}}
+		> {"jsonrpc":"2.0","id":11,"method":"prompts/get","params":{"name":"fails"}}
+		< {"jsonrpc":"2.0","id":11,"error":{"code":-32603,"message":"internal error"}}
+		> {"jsonrpc":"2.0","id":12,"method":"prompts/get","params":{"name":"nil"}}
+		< {"jsonrpc":"2.0","id":12,"error":{"code":-32603,"message":"internal error"}}
+		> {"jsonrpc":"2.0","id":13,"method":"prompts/get","params":{"name":"system"}}
+		< {"jsonrpc":"2.0","id":13,"error":{"code":-32603,"message":"internal error"}}
+	`)
+}
+
+// completionServer completes the arguments of a prompt and of two templates.
+func completionServer(t *testing.T) *Server {
+	s := newServer(t, &ServerOptions{NoLogging: true, Complete: func(_ context.Context, _ *Request, p *CompleteParams) (*Completion, error) {
+		three := 3
+		switch p.Argument.Value {
+		case "":
+			return nil, nil
+		case "fail":
+			return nil, errors.New("secret")
+		case "more":
+			return &Completion{Values: []string{"z", "a"}, Total: &three, HasMore: true}, nil
+		case "context":
+			return &Completion{Values: []string{p.Ref.Type, p.Ref.Name + p.Ref.URI, p.Argument.Name, fmt.Sprint(p.Context)}}, nil
+		}
+		values := make([]string, len(p.Argument.Value))
+		for i := range values {
+			values[i] = fmt.Sprint(i)
+		}
+		if p.Argument.Name == "b" {
+			three = 1000
+			return &Completion{Values: values, Total: &three}, nil
+		}
+		return &Completion{Values: values}, nil
+	}})
+	read := func(context.Context, *Request, *ReadResourceParams) (*ReadResourceResult, error) { return nil, nil }
+	must(t,
+		s.AddPrompt(&Prompt{Name: "p", Arguments: []*PromptArgument{{Name: "a"}, {Name: "b"}}},
+			func(context.Context, *Request, *GetPromptParams) (*GetPromptResult, error) { return nil, nil }),
+		s.AddResourceTemplate(&ResourceTemplate{URITemplate: "x://{host}/{path}", Name: "t"}, read),
+		s.AddResourceTemplate(&ResourceTemplate{URITemplate: "x://{+any}", Name: "any"}, read))
+	return s
+}
+
+// FEAT-177 FEAT-178 FEAT-179 FEAT-181 FEAT-183 FEAT-184 FEAT-185 FEAT-186 FEAT-187 FEAT-188 BUG-181 BUG-182
+func TestCompletion(t *testing.T) {
+	list := func(n int) string {
+		values := make([]string, n)
+		for i := range values {
+			values[i] = fmt.Sprintf("%q", fmt.Sprint(i))
+		}
+		return `[` + strings.Join(values, ",") + `]`
+	}
+	ask := func(id int, ref, name, value, more string) string {
+		return fmt.Sprintf(`
+			> {"jsonrpc":"2.0","id":%d,"method":"completion/complete","params":{"ref":%s,"argument":{"name":"%s","value":"%s"}%s}}
+			< {"jsonrpc":"2.0","id":%[1]d,`, id, ref, name, value, more)
+	}
+	const prompt, template, uri = `{"type":"ref/prompt","name":"p"}`, `{"type":"ref/resource","uri":"x://{host}/{path}"}`, `{"type":"ref/resource","uri":"x://h/p"}`
+	script := ask(1, prompt, "a", "", "") + `"result":{"completion":{"values":[]}}}` +
+		ask(2, prompt, "a", "more", "") + `"result":{"completion":{"values":["z","a"],"total":3,"hasMore":true}}}` +
+		ask(3, prompt, "a", strings.Repeat("x", 100), "") + `"result":{"completion":{"values":` + list(100) + `}}}` +
+		ask(4, prompt, "a", strings.Repeat("x", 101), "") + `"result":{"completion":{"values":` + list(100) + `,"total":101,"hasMore":true}}}` +
+		ask(5, prompt, "b", strings.Repeat("x", 150), "") + `"result":{"completion":{"values":` + list(100) + `,"total":1000,"hasMore":true}}}` +
+		ask(6, prompt, "a", "context", `,"context":{"arguments":{"b":"chosen"}}`) + `"result":{"completion":{"values":["ref/prompt","p","a","\u0026{map[b:chosen]}"]}}}` +
+		ask(7, prompt, "a", "context", `,"context":{}`) + `"result":{"completion":{"values":["ref/prompt","p","a","&{map[]}"]}}}` +
+		ask(8, template, "host", "context", "") + `"result":{"completion":{"values":["ref/resource","x://{host}/{path}","host","<nil>"]}}}` +
+		ask(9, uri, "path", "context", "") + `"result":{"completion":{"values":["ref/resource","x://h/p","path","<nil>"]}}}` +
+		ask(10, uri, "any", "x", "") + `"error":{"code":-32602,"message":"unknown argument \"any\""}}` +
+		ask(11, prompt, "c", "x", "") + `"error":{"code":-32602,"message":"unknown argument \"c\""}}` +
+		ask(12, `{"type":"ref/prompt","name":"none"}`, "a", "x", "") + `"error":{"code":-32602,"message":"unknown prompt \"none\""}}` +
+		ask(13, `{"type":"ref/resource","uri":"y://{z}"}`, "z", "x", "") + `"error":{"code":-32602,"message":"unknown resource template \"y://{z}\""}}` +
+		ask(14, `{"type":"ref/zzz"}`, "a", "x", "") + `"error":{"code":-32602,"message":"ref.type must be ref/prompt or ref/resource, not \"ref/zzz\""}}` +
+		ask(15, `5`, "a", "x", "") + `"error":{"code":-32602,"message":"completion/complete: invalid parameters: ref: want an object, got a number"}}` +
+		ask(16, prompt, "a", "fail", "") + `"error":{"code":-32603,"message":"internal error"}}` + `
+			> {"jsonrpc":"2.0","id":17,"method":"completion/complete","params":{"ref":{"type":"ref/prompt","name":"p"},"argument":{"name":"a"}}}
+			< {"jsonrpc":"2.0","id":17,"error":{"code":-32602,"message":"completion/complete: invalid parameters: argument.value: missing"}}
+			> {"jsonrpc":"2.0","id":18,"method":"completion/complete","params":{"argument":{"name":"a","value":""}}}
+			< {"jsonrpc":"2.0","id":18,"error":{"code":-32602,"message":"completion/complete: invalid parameters: ref: missing"}}
+		`
+	script = strings.ReplaceAll(script, `\u0026`, `&`)
+	everyRevision(t, completionServer, `{⟦2025-03-26:"completions":{},⟧"prompts":{"listChanged":true},"resources":{"listChanged":true}}`, script)
+}
+
+// logServer has tools that log in all ways.
+func logServer(t *testing.T, opts *ServerOptions) *Server {
+	s := newServer(t, opts)
+	must(t,
+		AddTool(s, &Tool{Name: "levels"}, func(ctx context.Context, r *Request, _ struct{}) (string, error) {
+			for _, level := range loggingLevels {
+				if err := r.Log(ctx, level, "", string(level)); err != nil {
+					return "", err
+				}
+			}
+			return "", r.Log(ctx, "loud", "", 1)
+		}),
+		AddTool(s, &Tool{Name: "data"}, func(ctx context.Context, r *Request, _ struct{}) (string, error) {
+			for _, data := range []any{nil, false, 0, "", []int{1}, json.RawMessage(`{"a":1.0}`), map[string]any{"<": "&"}} {
+				if err := r.Log(ctx, LevelError, "my logger", data); err != nil {
+					return "", err
+				}
+			}
+			return "", r.Log(ctx, LevelError, "", func() {})
+		}),
+	)
+	return s
+}
+
+// FEAT-220 FEAT-222 FEAT-223 FEAT-224 FEAT-226 FEAT-549
+func TestLogLevels(t *testing.T) {
+	var all [8]string
+	for i, level := range loggingLevels {
+		all[i] = `< {"jsonrpc":"2.0","method":"notifications/message","params":{"level":"` + string(level) + `","data":"` + string(level) + `"}}`
+	}
+	from := func(i int) string { return "\n" + strings.Join(all[i:], "\n") + "\n" }
+	const unknown = `"result":{"content":[{"type":"text","text":"mcp: unknown log level \"loud\""}],"isError":true}}`
+	server := func(t *testing.T) *Server { return logServer(t, nil) }
+	script := `> {"jsonrpc":"2.0","id":0,"method":"tools/call","params":{"name":"levels"}}` + from(1) + `< {"jsonrpc":"2.0","id":0,` + unknown
+	for i, level := range loggingLevels {
+		script += fmt.Sprintf(`
+			> {"jsonrpc":"2.0","id":%d,"method":"logging/setLevel","params":{"level":"%s"}}
+			< {"jsonrpc":"2.0","id":%[1]d,"result":{}}
+			> {"jsonrpc":"2.0","id":%[3]d,"method":"tools/call","params":{"name":"levels"}}`, 10+i, level, 20+i) + from(i) +
+			fmt.Sprintf(`< {"jsonrpc":"2.0","id":%d,`, 20+i) + unknown
+	}
+	everyRevision(t, server, toolOffers, script+`
+		> {"jsonrpc":"2.0","id":30,"method":"logging/setLevel","params":{"level":"verbose"}}
+		< {"jsonrpc":"2.0","id":30,"error":{"code":-32602,"message":"level must be one of [\"debug\" \"info\" \"notice\" \"warning\" \"error\" \"critical\" \"alert\" \"emergency\"], not \"verbose\""}}
+		> {"jsonrpc":"2.0","id":31,"method":"logging/setLevel","params":{}}
+		< {"jsonrpc":"2.0","id":31,"error":{"code":-32602,"message":"logging/setLevel: invalid parameters: level: missing"}}
+	`)
+}
+
+// The level before a client chooses one can be set.
+// FEAT-224
+func TestLogLevelOption(t *testing.T) {
+	server := func(t *testing.T) *Server { return logServer(t, &ServerOptions{LogLevel: LevelEmergency}) }
+	everyRevision(t, server, toolOffers, `
+		> {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"levels"}}
+		< {"jsonrpc":"2.0","method":"notifications/message","params":{"level":"emergency","data":"emergency"}}
+		< {"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"mcp: unknown log level \"loud\""}],"isError":true}}
+	`)
+}
+
+// FEAT-221
+func TestLogData(t *testing.T) {
+	note := func(data string) string {
+		return `
+			< {"jsonrpc":"2.0","method":"notifications/message","params":{"level":"error","logger":"my logger","data":` + data + `}}`
+	}
+	everyRevision(t, func(t *testing.T) *Server { return logServer(t, nil) }, toolOffers, `
+		> {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"data"}}`+
+		note(`null`)+note(`false`)+note(`0`)+note(`""`)+note(`[1]`)+note(`{"a":1.0}`)+note(`{"<":"&"}`)+`
+		< {"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"mcp: log data: json: unsupported type: func()"}],"isError":true}}
+	`)
+}
+
+// FEAT-225
+func TestNoLogging(t *testing.T) {
+	server := func(t *testing.T) *Server {
+		s := logServer(t, &ServerOptions{NoLogging: true})
+		must(t, AddTool(s, &Tool{Name: "others"}, func(_ context.Context, r *Request, _ struct{}) (string, error) {
+			r.Logger().Error("not sent")
+			return "", s.Log(LevelEmergency, "", "not sent")
+		}))
+		return s
+	}
+	everyRevision(t, server, `{"tools":{"listChanged":true}}`, `
+		> {"jsonrpc":"2.0","id":1,"method":"logging/setLevel","params":{"level":"debug"}}
+		< {"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"method \"logging/setLevel\" is not offered by this server"}}
+		> {"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"others"}}
+		< {"jsonrpc":"2.0","id":2,`+done+`
+		. 1h
+	`)
+}
+
+type temperature int
+
+func (t temperature) LogValue() slog.Value { return slog.GroupValue(slog.Int("degrees", int(t))) }
+
+// Records of a slog.Logger are objects of their attributes.
+// FEAT-220 FEAT-221
+func TestSlogBridge(t *testing.T) {
+	server := newServer(t, nil)
+	must(t, AddTool(server, &Tool{Name: "log"}, func(ctx context.Context, r *Request, _ struct{}) (string, error) {
+		l := r.Logger()
+		l.Debug("not at info")
+		l.Info("plain")
+		l.Warn("attrs", "n", 1, "err", errors.New("boom"), "d", 1500*time.Millisecond, "nan", math.NaN(), "t", time.Unix(0, 0).UTC(), "temp", temperature(7))
+		l.With("logger", "db").WithGroup("req").With("id", 7).WithGroup("in").Error("groups", "logger", "stays", slog.Group("", "inline", true), slog.Group("empty"))
+		l.WithGroup("unused").Log(ctx, slog.LevelError+4, "critical")
+		l.Log(ctx, slog.LevelInfo+2, "notice")
+		l.Log(ctx, slog.LevelError+12, "emergency", slog.Group("a", "x", 1), slog.Group("a", "y", 2))
+		if l.Enabled(ctx, slog.LevelDebug) || !l.Enabled(ctx, slog.LevelInfo) {
+			return "Enabled does not follow the level", nil
+		}
+		return "", nil
+	}))
+	note := func(level, logger, data string) string {
+		return `
+			< {"jsonrpc":"2.0","method":"notifications/message","params":{"level":"` + level + `"` + logger + `,"data":` + data + `}}`
+	}
+	talk(t, serve(server), meet(Revision20250618, toolOffers)+`
+		> {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"log"}}`+
+		note("info", "", `{"msg":"plain"}`)+
+		note("warning", "", `{"d":"1.5s","err":"boom","msg":"attrs","n":1,"nan":"NaN","t":"1970-01-01T00:00:00Z","temp":{"degrees":7}}`)+
+		note("error", `,"logger":"db"`, `{"msg":"groups","req":{"id":7,"in":{"inline":true,"logger":"stays"}}}`)+
+		note("critical", "", `{"msg":"critical"}`)+
+		note("notice", "", `{"msg":"notice"}`)+
+		note("emergency", "", `{"a":{"x":1,"y":2},"msg":"emergency"}`)+`
+		< {"jsonrpc":"2.0","id":1,`+done+`
+	`)
+}
+
+// A level is that of one session; messages that no request caused follow it, too.
+// FEAT-227 FEAT-222
+func TestLogLevelIsBySession(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := newServer(t, nil)
+		var mu sync.Mutex // guards heard
+		heard := map[string]string{}
+		var sessions []*ClientSession
+		for _, name := range []string{"one", "two", "three"} {
+			a, b := Pipe()
+			go server.Run(t.Context(), a)
+			cs, err := NewClient(&Implementation{Name: name, Version: "1"}, &ClientOptions{
+				LoggingMessage: func(_ context.Context, _ *ClientSession, p *LoggingMessageParams) {
+					mu.Lock()
+					defer mu.Unlock()
+					heard[name] += fmt.Sprintf("%s:%s:%s ", p.Level, p.Logger, p.Data)
+				},
+			}).Connect(t.Context(), &ConnTransport{Conn: b})
+			must(t, err)
+			sessions = append(sessions, cs)
+		}
+		must(t, sessions[0].SetLoggingLevel(t.Context(), LevelError), sessions[1].SetLoggingLevel(t.Context(), LevelDebug))
+		synctest.Wait() // until all are initialized
+		must(t, server.Log(LevelDebug, "l", 1), server.Log(LevelInfo, "l", 2), server.Log(LevelError, "", 3))
+		synctest.Wait()
+		for _, cs := range sessions {
+			must(t, cs.Close())
+		}
+		synctest.Wait()
+		want := map[string]string{"one": "error::3 ", "two": "debug:l:1 info:l:2 error::3 ", "three": "info:l:2 error::3 "}
+		if fmt.Sprint(heard) != fmt.Sprint(want) {
+			t.Errorf("heard %v, want %v", heard, want)
+		}
+		if err := server.Log("loud", "", 1); err == nil || err.Error() != `mcp: unknown log level "loud"` {
+			t.Errorf("level loud: %v", err)
+		}
+	})
+}
+
+// A message after the end of its request goes to the server's own logger.
+func TestLogAfterTheEnd(t *testing.T) {
+	var log bytes.Buffer
+	server := newServer(t, &ServerOptions{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	var late *Request
+	must(t, AddTool(server, &Tool{Name: "log"}, func(_ context.Context, r *Request, _ struct{}) (string, error) {
+		late = r
+		return "", nil
+	}))
+	talk(t, serve(server), meet(Revision20250618, toolOffers)+`
+		> {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"log"}}
+		< {"jsonrpc":"2.0","id":1,`+done+`
+	`)
+	late.Logger().Info("too late", "n", 1)
+	if !strings.Contains(log.String(), `data="{\"msg\":\"too late\",\"n\":1}"`) {
+		t.Errorf("the log is %q", log.String())
+	}
+	if err := late.Notify(t.Context(), "notifications/example", nil); err != ErrRequestOver {
+		t.Errorf("Notify: %v", err)
+	}
+}
+
+// Changes close together are told once, after they were made, and never before the
+// client is initialized.
+// FEAT-027 FEAT-028 FEAT-104 FEAT-158
+func TestListChanged(t *testing.T) {
+	read := func(context.Context, *Request, *ReadResourceParams) (*ReadResourceResult, error) { return nil, nil }
+	prompt := func(context.Context, *Request, *GetPromptParams) (*GetPromptResult, error) { return nil, nil }
+	step := 0
+	server := func(t *testing.T) *Server {
+		step = 0
+		s := newServer(t, &ServerOptions{HasResources: true, HasPrompts: true, Intercept: []Interceptor{
+			func(ctx context.Context, r *Request, next func(context.Context) (any, error)) (any, error) {
+				if r.Method == methodPing { // before and after initialized
+					for i := range 50 {
+						must(t, addNothing(r.server, fmt.Sprint("t", step, "-", i)))
+					}
+					step++
+				}
+				return next(ctx)
+			}}})
+		must(t, AddTool(s, &Tool{Name: "change"}, func(_ context.Context, _ *Request, in struct {
+			What string `json:"what"`
+		}) (string, error) {
+			switch in.What {
+			case "tool":
+				s.RemoveTools("t0-1", "t0-2")
+			case "prompt":
+				return "", s.AddPrompt(&Prompt{Name: "p"}, prompt)
+			case "resource":
+				return "", s.AddResource(&Resource{URI: "x:y", Name: "n"}, read)
+			case "template":
+				return "", s.AddResourceTemplate(&ResourceTemplate{URITemplate: "x:{y}", Name: "n"}, read)
+			case "all":
+				s.RemovePrompts("p")
+				s.RemoveResources("x:y")
+				s.RemoveResourceTemplates("x:{y}")
+				s.RemoveTools("t0-3")
+			case "nothing":
+				s.RemovePrompts("p")
+				s.RemoveTools("t0-3", "none")
+				return "", addNothing(s, "t0-4") // is there
+			}
+			return "", nil
+		}))
+		return s
+	}
+	change := func(what string) string {
+		return `
+			> {"jsonrpc":"2.0","id":"` + what + `","method":"tools/call","params":{"name":"change","arguments":{"what":"` + what + `"}}}
+			< {"jsonrpc":"2.0","id":"` + what + `",`
+	}
+	const tools, prompts, resources = `
+			< {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`, `
+			< {"jsonrpc":"2.0","method":"notifications/prompts/list_changed"}`, `
+			< {"jsonrpc":"2.0","method":"notifications/resources/list_changed"}`
+	for _, rev := range Revisions() {
+		t.Run(rev, func(t *testing.T) {
+			opening, initialized, _ := strings.Cut(meet(rev, `{"logging":{},"prompts":{"listChanged":true},"resources":{"listChanged":true},"tools":{"listChanged":true}}`), "> {\"jsonrpc\":\"2.0\",\"method\"")
+			talk(t, serve(server(t)), opening+`
+				> {"jsonrpc":"2.0","id":1,"method":"ping"}
+				< {"jsonrpc":"2.0","id":1,"result":{}}
+				. 1s
+				> {"jsonrpc":"2.0","method"`+initialized+`
+				. 1s
+				> {"jsonrpc":"2.0","id":2,"method":"ping"}
+				< {"jsonrpc":"2.0","id":2,"result":{}}
+				. 9ms
+				. 1ms`+tools+change("tool")+done+`
+				. 10ms`+tools+change("prompt")+done+`
+				. 10ms`+prompts+change("resource")+done+`
+				. 10ms`+resources+change("template")+done+`
+				. 10ms`+resources+change("all")+done+`
+				. 10ms`+tools+resources+prompts+change("nothing")+
+				`"result":{"content":[{"type":"text","text":"mcp: tool \"t0-4\" is registered already"}],"isError":true}}
+				. 1s
+			`)
+		})
+	}
+}
+
+// A client that was not told of prompts hears nothing of them.
+// FEAT-028
+func TestListChangedOfWhatWasNotDeclared(t *testing.T) {
+	s := newServer(t, nil)
+	must(t, AddTool(s, &Tool{Name: "add"}, func(context.Context, *Request, struct{}) (string, error) {
+		return "", s.AddPrompt(&Prompt{Name: "p"}, func(context.Context, *Request, *GetPromptParams) (*GetPromptResult, error) { return nil, nil })
+	}))
+	talk(t, serve(s), meet(Revision20251125, toolOffers)+`
+		> {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"add"}}
+		< {"jsonrpc":"2.0","id":1,`+done+`
+		. 1s
+		> {"jsonrpc":"2.0","id":2,"method":"prompts/list"}
+		< {"jsonrpc":"2.0","id":2,"result":{"prompts":[{"name":"p"}]}}
+	`)
+}
+
+// What is hidden is unknown to everything.
+// FEAT-128 FEAT-189 BUG-169
+func TestBUG169HiddenIsUnknown(t *testing.T) {
+	server := func(t *testing.T) *Server {
+		s := newServer(t, &ServerOptions{
+			PageSize:  2,
+			Visible:   func(r *Request, kind, name string) bool { return !strings.Contains(name, "hidden") },
+			Subscribe: func(context.Context, *Request, string) error { return nil },
+			Complete:  func(context.Context, *Request, *CompleteParams) (*Completion, error) { return nil, nil },
+		})
+		read := func(context.Context, *Request, *ReadResourceParams) (*ReadResourceResult, error) {
+			return &ReadResourceResult{Contents: []*ResourceContents{{Text: "secret"}}}, nil
+		}
+		for _, name := range []string{"a", "hidden1", "hidden2", "k", "z"} {
+			must(t, addNothing(s, name), s.AddPrompt(&Prompt{Name: name, Arguments: []*PromptArgument{{Name: "x"}}},
+				func(context.Context, *Request, *GetPromptParams) (*GetPromptResult, error) {
+					return &GetPromptResult{}, nil
+				}),
+				s.AddResource(&Resource{URI: "x:" + name, Name: name}, read))
+		}
+		must(t, s.AddResourceTemplate(&ResourceTemplate{URITemplate: "hidden:{x}", Name: "n"}, read),
+			s.AddResourceTemplate(&ResourceTemplate{URITemplate: "x:{x}", Name: "n"}, read),
+			s.AddResourceTemplate(&ResourceTemplate{URITemplate: "y:hidden/{x}", Name: "n"}, read),
+			s.AddResourceTemplate(&ResourceTemplate{URITemplate: "y:{+y}", Name: "n"}, read))
+		return s
+	}
+	tool := func(name string) string { return `{"name":"` + name + `","inputSchema":{"type":"object"}}` }
+	const argument = `"argument":{"name":"x","value":""}`
+	everyRevision(t, server, allOffers, `
+		> {"jsonrpc":"2.0","id":1,"method":"tools/list"}
+		< {"jsonrpc":"2.0","id":1,"result":{"tools":[`+tool("a")+`,`+tool("k")+`],"nextCursor":"dG9vbDpr"}}
+		> {"jsonrpc":"2.0","id":2,"method":"tools/list","params":{"cursor":"dG9vbDpr"}}
+		< {"jsonrpc":"2.0","id":2,"result":{"tools":[`+tool("z")+`]}}
+		> {"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"hidden1"}}
+		< {"jsonrpc":"2.0","id":3,"error":{"code":-32602,"message":"unknown tool \"hidden1\""}}
+		> {"jsonrpc":"2.0","id":4,"method":"prompts/get","params":{"name":"hidden1"}}
+		< {"jsonrpc":"2.0","id":4,"error":{"code":-32602,"message":"unknown prompt \"hidden1\""}}
+		> {"jsonrpc":"2.0","id":5,"method":"resources/list"}
+		< {"jsonrpc":"2.0","id":5,"result":{"resources":[{"uri":"x:a","name":"a"},{"uri":"x:k","name":"k"}],"nextCursor":"cmVzb3VyY2U6eDpr"}}
+		# neither by its own registration nor by a template
+		> {"jsonrpc":"2.0","id":6,"method":"resources/read","params":{"uri":"x:hidden1"}}
+		< {"jsonrpc":"2.0","id":6,"error":{"code":-32002,"message":"resource not found","data":{"uri":"x:hidden1"}}}
+		> {"jsonrpc":"2.0","id":7,"method":"resources/read","params":{"uri":"hidden:1"}}
+		< {"jsonrpc":"2.0","id":7,"error":{"code":-32002,"message":"resource not found","data":{"uri":"hidden:1"}}}
+		> {"jsonrpc":"2.0","id":8,"method":"resources/subscribe","params":{"uri":"x:hidden1"}}
+		< {"jsonrpc":"2.0","id":8,"error":{"code":-32002,"message":"resource not found","data":{"uri":"x:hidden1"}}}
+		> {"jsonrpc":"2.0","id":9,"method":"completion/complete","params":{"ref":{"type":"ref/prompt","name":"hidden1"},`+argument+`}}
+		< {"jsonrpc":"2.0","id":9,"error":{"code":-32602,"message":"unknown prompt \"hidden1\""}}
+		> {"jsonrpc":"2.0","id":10,"method":"completion/complete","params":{"ref":{"type":"ref/resource","uri":"hidden:{x}"},`+argument+`}}
+		< {"jsonrpc":"2.0","id":10,"error":{"code":-32602,"message":"unknown resource template \"hidden:{x}\""}}
+		# a hidden template does not stand in the way of the next
+		> {"jsonrpc":"2.0","id":11,"method":"completion/complete","params":{"ref":{"type":"ref/resource","uri":"y:hidden/1"},"argument":{"name":"y","value":""}}}
+		< {"jsonrpc":"2.0","id":11,"result":{"completion":{"values":[]}}}
+		> {"jsonrpc":"2.0","id":12,"method":"resources/templates/list"}
+		< {"jsonrpc":"2.0","id":12,"result":{"resourceTemplates":[{"uriTemplate":"x:{x}","name":"n"},{"uriTemplate":"y:{+y}","name":"n"}]}}
+		> {"jsonrpc":"2.0","id":13,"method":"resources/read","params":{"uri":"x:k"}}
+		< {"jsonrpc":"2.0","id":13,"result":{"contents":[{"uri":"x:k","text":"secret"}]}}
+	`)
+}
+
+// Interceptors nest in their order, and may look, replace and refuse, also requests
+// that are not of tools.
+// FEAT-046 FEAT-189
+func TestIntercept(t *testing.T) {
+	var order []string
+	wrap := func(name string) Interceptor {
+		return func(ctx context.Context, r *Request, next func(context.Context) (any, error)) (any, error) {
+			order = append(order, name+" "+r.Method)
+			result, err := next(context.WithValue(ctx, contextKey{}, name))
+			order = append(order, "/"+name)
+			return result, err
+		}
+	}
+	server := func(t *testing.T) *Server {
+		order = nil
+		s := newServer(t, &ServerOptions{Intercept: []Interceptor{wrap("outer"), wrap("inner"),
+			func(ctx context.Context, r *Request, next func(context.Context) (any, error)) (any, error) {
+				switch r.ID.String() {
+				case "1":
+					return nil, Errorf(4711, "refused")
+				case "2":
+					return &CallToolResult{Content: []Content{&TextContent{Text: "replaced"}}}, nil
+				case "3":
+					result, err := next(ctx)
+					result.(*CallToolResult).IsError = true
+					return result, err
+				case "4":
+					return nil, nil
+				case "5":
+					return "text", nil
+				case "6":
+					return (*EmptyResult)(nil), nil
+				}
+				return next(ctx)
+			}}})
+		must(t, AddTool(s, &Tool{Name: "value"}, func(ctx context.Context, _ *Request, _ struct{}) (string, error) {
+			return fmt.Sprint(ctx.Value(contextKey{})), nil
+		}))
+		return s
+	}
+	call := func(id, answer string) string {
+		return `
+			> {"jsonrpc":"2.0","id":` + id + `,"method":"tools/call","params":{"name":"value"}}
+			< {"jsonrpc":"2.0","id":` + id + `,` + answer
+	}
+	const internal = `"error":{"code":-32603,"message":"internal error"}}`
+	everyRevision(t, server, toolOffers, call("0", `"result":{"content":[{"type":"text","text":"inner"}]}}`)+
+		call("1", `"error":{"code":4711,"message":"refused"}}`)+
+		call("2", `"result":{"content":[{"type":"text","text":"replaced"}]}}`)+
+		call("3", `"result":{"content":[{"type":"text","text":"inner"}],"isError":true}}`)+
+		call("4", internal)+call("5", internal)+call("6", internal)+`
+		> {"jsonrpc":"2.0","id":7,"method":"ping"}
+		< {"jsonrpc":"2.0","id":7,"result":{}}
+		> {"jsonrpc":"2.0","id":8,"method":"none"}
+		< {"jsonrpc":"2.0","id":8,"error":{"code":-32601,"message":"method \"none\" not found"}}
+	`)
+	want := "outer initialize inner initialize /inner /outer outer tools/call inner tools/call /inner /outer"
+	if got := strings.Join(order, " "); !strings.HasPrefix(got, want) || !strings.HasSuffix(got, "outer ping inner ping /inner /outer") {
+		t.Errorf("order: %s", got)
+	}
+}
+
+type contextKey struct{}
+
+// FEAT-046 FEAT-189 FEAT-235
+func TestRateLimit(t *testing.T) {
+	server := func(t *testing.T) *Server {
+		s := newServer(t, &ServerOptions{Intercept: []Interceptor{RateLimit(2, 3)}})
+		must(t, addNothing(s, "t"))
+		return s
+	}
+	call := func(id string, ok bool) string {
+		answer := `"error":{"code":-32603,"message":"rate limit of 2 requests a second exceeded"}}`
+		if ok {
+			answer = `"result":{"content":[]}}`
+		}
+		return `
+			> {"jsonrpc":"2.0","id":` + id + `,"method":"tools/call","params":{"name":"t"}}
+			< {"jsonrpc":"2.0","id":` + id + `,` + answer
+	}
+	// initialize counts, too
+	everyRevision(t, server, toolOffers, call("1", true)+call("2", true)+call("3", false)+`
+		> {"jsonrpc":"2.0","id":4,"method":"ping"}
+		< {"jsonrpc":"2.0","id":4,"result":{}}
+		. 499ms`+call("5", false)+`
+		. 1ms`+call("6", true)+call("7", false)+`
+		. 1h`+call("8", true)+call("9", true)+call("10", true)+call("11", false)+`
+	`)
+}
+
+// A limit is for one caller: by identity where there is one.
+func TestRateLimitByCaller(t *testing.T) {
+	limit := RateLimit(1, 1)
+	call := func(r *Request) bool {
+		_, err := limit(t.Context(), r, func(context.Context) (any, error) { return nil, nil })
+		var e *Error
+		if errors.As(err, &e) && (e.status != http.StatusTooManyRequests || e.header.Get("Retry-After") != "1") {
+			t.Errorf("status %d, headers %v", e.status, e.header)
+		}
+		return err == nil
+	}
+	a, b := &session{}, &session{}
+	ada, bob := &Identity{Subject: "ada"}, &Identity{Subject: "bob"}
+	for i, tt := range []struct {
+		r    *Request
+		want bool
+	}{
+		{&Request{session: a}, true}, {&Request{session: a}, false}, {&Request{session: b}, true},
+		{&Request{session: a, Identity: ada}, true}, {&Request{session: b, Identity: ada}, false}, {&Request{session: b, Identity: bob}, true},
+		{&Request{session: a, Method: methodPing}, true},
+	} {
+		if got := call(tt.r); got != tt.want {
+			t.Errorf("call %d: %v, want %v", i, got, tt.want)
+		}
+	}
+}
+
+// A registration that makes no sense names what is wrong, and nothing is served.
+// FEAT-007 FEAT-010 FEAT-100 FEAT-123 FEAT-129 FEAT-156 FEAT-539
+func TestRegistrationErrors(t *testing.T) {
+	call := func(context.Context, *Request, *CallToolParams) (*CallToolResult, error) { return nil, nil }
+	read := func(context.Context, *Request, *ReadResourceParams) (*ReadResourceResult, error) { return nil, nil }
+	get := func(context.Context, *Request, *GetPromptParams) (*GetPromptResult, error) { return nil, nil }
+	more := 1.5
+	tool := func(t Tool) func(*Server) error { return func(s *Server) error { return s.AddTool(&t, call) } }
+	resource := func(r Resource) func(*Server) error { return func(s *Server) error { return s.AddResource(&r, read) } }
+	template := func(r ResourceTemplate) func(*Server) error {
+		return func(s *Server) error { return s.AddResourceTemplate(&r, read) }
+	}
+	prompt := func(p Prompt) func(*Server) error { return func(s *Server) error { return s.AddPrompt(&p, get) } }
+	for _, tt := range []struct {
+		add  func(*Server) error
+		want string
+	}{
+		{tool(Tool{}), `mcp: tool "": Name must have 1 to 128 characters, not 0`},
+		{tool(Tool{Name: strings.Repeat("a", 129)}), `mcp: tool "` + strings.Repeat("a", 129) + `": Name must have 1 to 128 characters, not 129`},
+		{tool(Tool{Name: "a b"}), `mcp: tool "a b": Name must have only letters, digits, '_', '-' and '.', not ' '`},
+		{tool(Tool{Name: "a,b"}), `mcp: tool "a,b": Name must have only letters, digits, '_', '-' and '.', not ','`},
+		{tool(Tool{Name: "ünï"}), `mcp: tool "ünï": Name must have only letters, digits, '_', '-' and '.', not 'ü'`},
+		{func(s *Server) error { return s.AddTool(&Tool{Name: "a"}, nil) }, `mcp: tool "a": no handler`},
+		{tool(Tool{Name: "a", InputSchema: json.RawMessage(`{"type":"array"}`)}), `mcp: tool "a": InputSchema: type must be "object"`},
+		{tool(Tool{Name: "a", InputSchema: json.RawMessage(`null`)}), `mcp: tool "a": InputSchema: `},
+		{tool(Tool{Name: "a", InputSchema: json.RawMessage(`{"type":"object","properties":5}`)}), `mcp: tool "a": InputSchema: `},
+		{tool(Tool{Name: "a", OutputSchema: json.RawMessage(`{"type":"objekt"}`)}), `mcp: tool "a": OutputSchema: `},
+		{tool(Tool{Name: "a", Icons: []Icon{{Source: "javascript:alert(1)"}}}), `mcp: tool "a": Icons: mcp: icon "javascript:alert(1)" is neither an https: nor a data: URI`},
+		{tool(Tool{Name: "a", Meta: Meta{"io.modelcontextprotocol/x": 1}}), `mcp: tool "a": Meta: mcp: prefix of _meta key "io.modelcontextprotocol/x" is reserved for the protocol`},
+		{tool(Tool{Name: "a", Meta: Meta{"f": func() {}}}), `mcp: tool "a": _meta.f: json: unsupported type: func()`},
+		{func(s *Server) error { return errors.Join(addNothing(s, "a"), addNothing(s, "a")) }, `mcp: tool "a" is registered already`},
+		{func(s *Server) error {
+			return AddTool(s, &Tool{Name: "a"}, func(context.Context, *Request, func()) (string, error) { return "", nil })
+		}, `mcp: tool "a": `},
+		{func(s *Server) error {
+			return AddTool(s, &Tool{Name: "a"}, func(context.Context, *Request, string) (string, error) { return "", nil })
+		}, `mcp: tool "a": InputSchema: type must be "object"`},
+		{resource(Resource{URI: "no scheme", Name: "n"}), `mcp: resource "no scheme": `},
+		{resource(Resource{URI: "my_scheme:x", Name: "n"}), `mcp: resource "my_scheme:x": `},
+		{resource(Resource{URI: "x:y"}), `mcp: resource "x:y": no Name`},
+		{resource(Resource{URI: "x:y", Name: "n", Annotations: &Annotations{Priority: &more}}), `mcp: resource "x:y": Annotations: Priority must be 0 to 1, not 1.5`},
+		{resource(Resource{URI: "x:y", Name: "n", Annotations: &Annotations{Audience: []Role{"all"}}}), `mcp: resource "x:y": Annotations: Audience must be user or assistant, not "all"`},
+		{func(s *Server) error { return s.AddResource(&Resource{URI: "x:y", Name: "n"}, nil) }, `mcp: resource "x:y": no handler`},
+		{func(s *Server) error {
+			return errors.Join(resource(Resource{URI: "x:y", Name: "n"})(s), resource(Resource{URI: "x:y", Name: "m"})(s))
+		}, `mcp: resource "x:y" is registered already`},
+		{template(ResourceTemplate{URITemplate: "x:{", Name: "n"}), `mcp: resource template "x:{": `},
+		{template(ResourceTemplate{URITemplate: "x:{y}"}), `mcp: resource template "x:{y}": no Name`},
+		{prompt(Prompt{}), `mcp: prompt "": no Name`},
+		{prompt(Prompt{Name: "p", Arguments: []*PromptArgument{{Name: "a"}, {Name: "a"}}}), `mcp: prompt "p": Arguments must have names, and no two the same`},
+		{prompt(Prompt{Name: "p", Arguments: []*PromptArgument{nil}}), `mcp: prompt "p": Arguments must have names, and no two the same`},
+		{func(s *Server) error { return s.AddPrompt(&Prompt{Name: "p"}, nil) }, `mcp: prompt "p": no handler`},
+		{func(s *Server) error { return errors.Join(prompt(Prompt{Name: "p"})(s), prompt(Prompt{Name: "p"})(s)) }, `mcp: prompt "p" is registered already`},
+	} {
+		s := newServer(t, nil)
+		err := tt.add(s)
+		exact := !strings.HasSuffix(tt.want, ": ")
+		if err == nil || exact && err.Error() != tt.want || !strings.HasPrefix(err.Error(), tt.want) {
+			t.Errorf("registration: %v, want %s", err, tt.want)
+			continue
+		}
+		a, _ := Pipe()
+		if again := s.Run(t.Context(), a); again == nil || again.Error() != err.Error() {
+			t.Errorf("Run: %v, want %v", again, err)
+		}
+		if _, readErr := a.Read(); readErr == nil {
+			t.Error("Run left the connection open")
+		}
+	}
+}
+
+// FEAT-007
+func TestGoodNames(t *testing.T) {
+	s := newServer(t, nil)
+	for _, name := range []string{"getUser", "DATA_EXPORT_v2", "admin.tools.list", "a", strings.Repeat("x", 128), "-", "9"} {
+		must(t, addNothing(s, name))
+	}
+}
+
+// What is wrong with a server's options is told by Run.
+func TestServerOptionErrors(t *testing.T) {
+	good := Implementation{Name: "n", Version: "v"}
+	for _, tt := range []struct {
+		info Implementation
+		opts *ServerOptions
+		want string
+	}{
+		{Implementation{Name: "n"}, nil, "mcp: a server's Implementation needs a Name and a Version"},
+		{Implementation{Version: "v"}, nil, "mcp: a server's Implementation needs a Name and a Version"},
+		{Implementation{Name: "n", Version: "v", Icons: []Icon{{Source: "ftp://x"}}}, nil, `mcp: server's Implementation: Icons: mcp: icon "ftp://x" is neither an https: nor a data: URI`},
+		{good, &ServerOptions{Revisions: []string{"2025-01-01"}}, `mcp: unknown revision "2025-01-01" in ServerOptions.Revisions`},
+		{good, &ServerOptions{LogLevel: "loud"}, `mcp: unknown level "loud" in ServerOptions.LogLevel`},
+	} {
+		a, _ := Pipe()
+		if err := NewServer(&tt.info, tt.opts).Run(t.Context(), a); err == nil || err.Error() != tt.want {
+			t.Errorf("%v, want %s", err, tt.want)
+		}
+	}
+}
+
+// A registration that fails while the server is in use does not cost new clients what
+// is there.
+func TestLateRegistrationError(t *testing.T) {
+	s := testServer(t, nil)
+	for range 2 {
+		talk(t, serve(s), hello(Revision20251125, "{}"))
+		if err := addNothing(s, "echo"); err == nil {
+			t.Error("echo was registered twice")
+		}
+	}
+}
+
+// A client that does not answer three pings is gone; one that does not know ping is left
+// alone.
+// BASE-077
+func TestServerKeepAlive(t *testing.T) {
+	server := newServer(t, &ServerOptions{NoLogging: true, KeepAlive: 10 * time.Second})
+	ping := func(id string) string { return `< {"jsonrpc":"2.0","id":` + id + `,"method":"ping"}` }
+	ended := make(chan error, 2)
+	subject := func(ctx context.Context, c Conn) { ended <- server.Run(ctx, c) }
+	lost := func(id string) string {
+		return `< {"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":` + id + `,"reason":"mcp: ping: neither answer nor progress for 10s"}}`
+	}
+	talk(t, subject, meet(Revision20251125, `{}`)+`
+		. 10s
+		`+ping("1")+`
+		> {"jsonrpc":"2.0","id":1,"result":{}}
+		. 10s
+		`+ping("2")+`
+		. 10s
+		`+lost("2")+`
+		`+ping("3")+`
+		. 9s
+		> {"jsonrpc":"2.0","id":3,"result":{}}
+		. 1s
+		`+ping("4")+`
+		. 10s
+		`+lost("4")+`
+		`+ping("5")+`
+		. 10s
+		`+lost("5")+`
+		`+ping("6")+`
+		. 10s
+		`+lost("6")+`
+	`)
+	if err := <-ended; err == nil || !strings.Contains(err.Error(), "no answer to 3 pings") {
+		t.Errorf("Run: %v", err)
+	}
+	talk(t, subject, meet(Revision20251125, `{}`)+`
+		. 10s
+		`+ping("1")+`
+		> {"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"what?"}}
+		. 1h
+	`)
+	if err := <-ended; err != nil {
+		t.Errorf("Run: %v", err)
 	}
 }

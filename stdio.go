@@ -54,7 +54,7 @@ type FrameError struct {
 	Err  error
 }
 
-func (e *FrameError) Error() string { return "mcp: unreadable message: " + e.Err.Error() }
+func (e *FrameError) Error() string { return fmt.Sprint("mcp: unreadable message: ", e.Err) }
 
 func (e *FrameError) Unwrap() error { return e.Err }
 
@@ -101,10 +101,10 @@ func (c *lines) line() ([]byte, error) {
 	for {
 		part, err := c.in.ReadSlice('\n')
 		switch {
-		case err == nil && line == nil:
-			return bytes.Clone(part[:len(part)-1]), nil
 		case len(line)+len(part) > c.limit+1:
 			return nil, c.skip(append(line, part...), err)
+		case err == nil && line == nil:
+			return bytes.Clone(part[:len(part)-1]), nil
 		}
 		line = append(line, part...)
 		if err == nil {
@@ -121,14 +121,17 @@ func (c *lines) line() ([]byte, error) {
 
 // skip passes over the rest of a line whose beginning is too long already.
 func (c *lines) skip(line []byte, err error) error {
-	fe := &FrameError{line[:headSize:headSize], fmt.Errorf("more than %d bytes", c.limit)}
-	size := len(line)
-	for err == bufio.ErrBufferFull {
-		var part []byte
-		part, err = c.in.ReadSlice('\n')
-		if size += len(part); size/hopelessLine > c.limit {
+	fe := &FrameError{bytes.Clone(line[:min(len(line), headSize)]), fmt.Errorf("more than %d bytes", c.limit)}
+	for size := len(line); ; {
+		if size/hopelessLine > c.limit {
 			return fmt.Errorf("a line of more than %d bytes", hopelessLine*c.limit)
 		}
+		if err != bufio.ErrBufferFull {
+			break
+		}
+		var part []byte
+		part, err = c.in.ReadSlice('\n')
+		size += len(part)
 	}
 	if err != nil && !errors.Is(err, io.EOF) {
 		return err
@@ -250,7 +253,9 @@ func (q *pipeQueue) close() {
 type duplex struct {
 	conn  Conn
 	p     *peer
-	cause func(error) error // makes of how reading ended why calls fail
+	cause func(error) error // makes of how reading or writing ended why calls fail
+	limit time.Duration     // for conn to close
+	stuck error             // what had not ended in time; set when run returns
 
 	wake chan struct{} // has room for one; from put to the writing goroutine
 	over chan struct{} // closed with err
@@ -268,12 +273,20 @@ type duplex struct {
 }
 
 func newDuplex(c Conn, p *peer) *duplex {
-	return &duplex{conn: c, p: p, wake: make(chan struct{}, 1), over: make(chan struct{}),
+	return &duplex{conn: c, p: p, limit: closeLimit, wake: make(chan struct{}, 1), over: make(chan struct{}),
 		cause: func(err error) error { return cmp.Or(err, io.EOF) }}
 }
 
 func (d *duplex) send(ctx context.Context, m *outgoing) error {
-	return d.put(ctx, m.data, true)
+	err := d.put(ctx, m.data, true)
+	if errors.Is(err, ErrClosed) { // the cause is known soon
+		select {
+		case <-d.p.done:
+			return d.p.over()
+		case <-ctx.Done():
+		}
+	}
+	return err
 }
 
 func (d *duplex) answer(b *buffer, _ *Error) {
@@ -400,7 +413,12 @@ func (d *duplex) endLocked(err error) {
 	d.err = err
 	close(d.over)
 	d.madeRoomLocked()
-	d.workers.Go(func() { _ = d.conn.Close() }) // ends when the Conn is closed
+	d.workers.Go(func() { // ends when the Conn is closed
+		if err != ErrClosed { // a write failed
+			d.p.failCalls(d.cause(err))
+		}
+		_ = d.conn.Close()
+	})
 }
 
 // write is the writing goroutine. It ends with the duplex.
@@ -447,6 +465,9 @@ func (d *duplex) run(ctx context.Context, identity *Identity) error {
 	wound := make(chan struct{})
 	unhook := context.AfterFunc(ctx, func() { d.windDown(context.Cause(ctx)); close(wound) })
 	err := d.read(context.WithoutCancel(ctx), identity)
+	if over := d.p.over(); over != nil {
+		err = over // this side hung up, which says more than how reading ended
+	}
 	cause := d.cause(err)
 	if !unhook() {
 		<-wound
@@ -457,10 +478,12 @@ func (d *duplex) run(ctx context.Context, identity *Identity) error {
 		d.p.settleDown(inputGrace)
 	}
 	d.windDown(cause)
-	if !within(closeLimit, d.workers.Wait) { // a write to stdout cannot always be interrupted
-		return errors.Join(err, errors.New("mcp: the connection's Close or Write does not return"))
+	if within(d.limit, d.workers.Wait) { // a write to stdout cannot always be interrupted
+		d.stuck = d.p.wait()
+	} else {
+		d.stuck = errors.New("mcp: the connection's Close or Write does not return")
 	}
-	return errors.Join(err, d.p.wait())
+	return errors.Join(err, d.stuck)
 }
 
 // within runs f and reports whether it returned before the limit.
@@ -489,7 +512,7 @@ func (d *duplex) read(ctx context.Context, identity *Identity) error {
 		var fe *FrameError
 		switch {
 		case errors.As(err, &fe):
-			d.p.acceptHead(fe, a)
+			d.p.acceptHead(fe.Head, fe, a)
 		case errors.Is(err, io.EOF):
 			return nil
 		default:
@@ -517,17 +540,13 @@ type link interface {
 type connLink struct {
 	*duplex
 	ended chan struct{} // closed when the connection is over
-	err   error         // why; set before ended is closed
 }
 
-// dialConn starts to read from c for p. It does not end with ctx.
-func dialConn(ctx context.Context, c Conn, p *peer, cause func(error) error) *connLink {
-	l := &connLink{duplex: newDuplex(c, p), ended: make(chan struct{})}
-	if cause != nil {
-		l.cause = cause
-	}
+// dialConn starts to read from d's Conn. It does not end with ctx.
+func dialConn(ctx context.Context, d *duplex) *connLink {
+	l := &connLink{duplex: d, ended: make(chan struct{})}
 	go func() { // ends with the connection; close waits for it
-		l.err = l.run(context.WithoutCancel(ctx), nil)
+		_ = l.run(context.WithoutCancel(ctx), nil) // calls were told
 		close(l.ended)
 	}()
 	return l
@@ -539,7 +558,7 @@ func (l *connLink) exchanges() bool  { return false }
 func (l *connLink) close() error {
 	l.windDown(errors.New("closed by this side"))
 	<-l.ended
-	return nil
+	return l.stuck
 }
 
 // A ConnTransport reaches a server over a Conn, which the session then owns.
@@ -556,7 +575,7 @@ func (t *ConnTransport) dial(ctx context.Context, p *peer) (link, error) {
 	if !t.used.take(nil) {
 		return nil, errors.New("mcp: this ConnTransport was used before")
 	}
-	return dialConn(ctx, t.Conn, p, nil), nil
+	return dialConn(ctx, newDuplex(t.Conn, p)), nil
 }
 
 // A claim says whose a transport is.
@@ -615,7 +634,9 @@ func (t *CommandTransport) dial(ctx context.Context, p *peer) (link, error) {
 	if t.Wrap != nil {
 		conn = t.Wrap(conn)
 	}
-	return dialConn(ctx, conn, p, c.cause), nil
+	d := newDuplex(conn, p)
+	d.cause, d.limit = c.cause, closeLimit+2*c.grace
+	return dialConn(ctx, d), nil
 }
 
 // A child is a running process, and the Conn over its pipes.
@@ -631,6 +652,7 @@ type child struct {
 
 	exited chan struct{} // closed when the process has ended
 	err    error         // how; set before exited is closed
+	silent chan struct{} // closed when stderr has been read to its end
 	once   sync.Once     // for Close
 	closed chan struct{} // closed when Close is done
 
@@ -641,7 +663,8 @@ type child struct {
 }
 
 func (t *CommandTransport) start() (*child, error) {
-	c := &child{grace: t.Grace, hook: t.Stderr, exited: make(chan struct{}), closed: make(chan struct{})}
+	c := &child{grace: t.Grace, hook: t.Stderr,
+		exited: make(chan struct{}), silent: make(chan struct{}), closed: make(chan struct{})}
 	if c.grace <= 0 {
 		c.grace = defaultGrace
 	}
@@ -690,6 +713,7 @@ func (c *child) wait() {
 
 // drainStderr reads stderr all the time, so that the process never waits for it.
 func (c *child) drainStderr() {
+	defer close(c.silent)
 	in := bufio.NewReaderSize(c.stderr, maxStderrLine)
 	for {
 		line, err := in.ReadSlice('\n')
@@ -718,6 +742,7 @@ func (c *child) cause(readErr error) error {
 		}
 		return readErr
 	}
+	within(inputGrace, func() { <-c.silent })
 	if c.err == nil {
 		return fmt.Errorf("the server process ended: exit status 0%s", c.stderrText())
 	}
