@@ -419,7 +419,7 @@ func TestTerminal(t *testing.T) {
 	tr.run("read", "test:///a", "--", "x").is(t, exitOK, "exactly\\x1b[2Jthis\n", "")
 
 	synctest.Test(t, func(t *testing.T) {
-		tr := &trial{terminal: true}
+		tr := &trial{terminal: true, w: watcher{ended: make(chan error, 1)}}
 		tr.run("call", "slow", "-timeout", "1s", "--", "x")
 		const shown = "progress:  25% (1 of 4) hm\\x0d"
 		if got, want := tr.stderr.String(), shown+eraseLine+"mcp-client: "; !strings.HasPrefix(got, want) {
