@@ -2,7 +2,7 @@
 // tool it lists, every prompt, every resource it lists, a resource of each template.
 // Usage: node everything.mjs MCP-CLIENT SERVER-SCRIPT
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { tmpdir } from 'node:os';
 
 const [client, server] = process.argv.slice(2);
@@ -13,6 +13,28 @@ function run(args, { code = 0, flags = [] } = {}) {
   const r = spawnSync(client, ['-json', '-q', '-yes', ...flags, ...args, ...target], { encoding: 'utf8', timeout: 60_000, input: '' });
   assert.equal(r.status, code, `${args.join(' ')}: exit ${r.status}, want ${code}\n${r.stdout}\n${r.stderr}`);
   return r.stdout.trim().split('\n').filter(Boolean).map((line) => JSON.parse(line));
+}
+
+// typed runs a subcommand on a terminal of its own and types answers: each when its
+// prompt is seen, the last one as often as it takes to come to the end.
+async function typed(args, answers) {
+  const quote = (a) => `'${a.replaceAll("'", `'\\''`)}'`;
+  const line = [client, '-q', ...args, ...target].map(quote).join(' ');
+  const child = spawn('script', ['-qec', line, '/dev/null'], { timeout: 60_000 });
+  let screen = '', at = 0;
+  child.stdout.on('data', (data) => {
+    screen += data;
+    for (const [prompt, answer] of answers) {
+      const found = screen.slice(at).search(prompt);
+      if (found < 0) continue;
+      at = screen.length;
+      child.stdin.write(answer + '\n');
+      return;
+    }
+  });
+  const code = await new Promise((done) => child.on('close', done));
+  assert.equal(code, 0, screen);
+  return screen;
 }
 
 const text = (result) => result.content.filter((c) => c.type === 'text').map((c) => c.text).join('\n');
@@ -33,11 +55,13 @@ const calls = {
   'toggle-subscriber-updates': [{}, (r) => assert.match(text(r), /updat/i)],
   'trigger-long-running-operation': [{ duration: 1, steps: 4 }, (r) => assert.match(text(r), /Steps: 4/)],
   'get-roots-list': [{}, (r) => assert.match(text(r), /file:\/\//), { flags: ['-root', tmpdir()] }],
-  'trigger-elicitation-request': [{}, (r) => assert.match(text(r), /accept|provided/i)],
-  // Without a person at a terminal the client refuses to sample, and says so.
+  // Without a person at a terminal the client declines what it cannot fill in, and
+  // refuses to sample.
+  'trigger-elicitation-request': [{}, (r) => assert.match(text(r), /declined/)],
   'trigger-sampling-request': [{ prompt: 'hi' }, (r) => assert.ok(r.isError), { code: 1 }],
-  // Runs only as a task, which this client does not ask for: a protocol error.
-  'simulate-research-query': [{ topic: 'x' }, undefined, { code: 4 }],
+  'trigger-url-elicitation': [{ url: 'https://example.com/x' }, (r) => assert.match(text(r), /"action": "accept"/)],
+  // Runs only as a task, which this client does not ask for; the server says so.
+  'simulate-research-query': [{ topic: 'x' }, (r) => assert.match(text(r), /requires task/), { code: 1 }],
 };
 
 const info = run(['info'])[0];
@@ -76,3 +100,13 @@ run(['read', 'demo://resource/nope'], { code: 4 });
 const [completion] = run(['complete', 'prompt:completable-prompt', 'department', 'E']);
 assert.ok((completion.values ?? completion.completion.values).includes('Engineering'));
 console.log('completion');
+
+const form = await typed(['call', 'trigger-elicitation-request'],
+  [[/Send it\?.*: $/, 'y'], [/String.*\r?\n.*legal name\r?\n> $/, 'Ada'], [/> $/, '']]);
+assert.match(form, /"action": "accept"/);
+assert.match(form, /"name": "Ada"/);
+console.log('elicitation on a terminal');
+
+const sampled = await typed(['call', 'trigger-sampling-request', 'prompt=hi'], [[/nothing refuses\): $/, 'It is fine']]);
+assert.match(sampled, /"text": "It is fine"/);
+console.log('sampling on a terminal');
