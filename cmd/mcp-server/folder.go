@@ -413,11 +413,11 @@ func (f *folder) clientDirs(ctx context.Context, r *mcp.Request) ([]string, erro
 	if dirs := known.Load(); dirs != nil && r.Capabilities.Roots.ListChanged {
 		return *dirs, nil
 	}
-	roots, err := r.Roots(ctx)
+	answers, err := r.Ask(ctx, mcp.Question{Roots: true})
 	if err != nil {
 		return nil, fmt.Errorf("asking for the client's roots: %w", err)
 	}
-	dirs := f.dirsOf(roots)
+	dirs := f.dirsOf(answers[0].Roots)
 	known.Store(&dirs)
 	return dirs, nil
 }

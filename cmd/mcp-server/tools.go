@@ -342,13 +342,13 @@ func summarise(ctx context.Context, r *mcp.Request, v *view, in fileInput) (stri
 	case content == nil:
 		return "", fmt.Errorf("file %q of type %s is neither text nor a picture nor sound", in.Path, d.mimeType)
 	}
-	answer, err := r.Sample(ctx, &mcp.CreateMessageParams{
+	answers, err := r.Ask(ctx, mcp.Question{Sample: &mcp.CreateMessageParams{
 		Messages:     []*mcp.SamplingMessage{{Role: mcp.RoleUser, Content: []mcp.Content{content}}},
 		SystemPrompt: summariseSystem,
 		MaxTokens:    500,
-	})
+	}})
 	if err != nil {
 		return "", err
 	}
-	return (&mcp.CallToolResult{Content: answer.Content}).Text(), nil
+	return (&mcp.CallToolResult{Content: answers[0].Sample.Content}).Text(), nil
 }
