@@ -79,7 +79,7 @@ func newTestServer(w *watcher) *mcp.Server {
 	s.AddResourceTemplate(&mcp.ResourceTemplate{URITemplate: "test:///{name}", Name: "any", Description: "anything"}, func(_ context.Context, _ *mcp.Request, p *mcp.ReadResourceParams) (*mcp.ReadResourceResult, error) {
 		return nil, mcp.ResourceNotFound(p.URI)
 	})
-	s.AddPrompt(&mcp.Prompt{Name: "greet", Description: "Greets.", Arguments: []*mcp.PromptArgument{
+	s.AddPrompt(&mcp.Prompt{Name: "greet", Description: "Greets.", Extra: mcp.Extra{"x-new": []byte("[1]")}, Arguments: []*mcp.PromptArgument{
 		{Name: "who", Required: true}, {Name: "style"}}}, func(_ context.Context, _ *mcp.Request, p *mcp.GetPromptParams) (*mcp.GetPromptResult, error) {
 		return &mcp.GetPromptResult{Messages: []*mcp.PromptMessage{
 			{Role: mcp.RoleUser, Content: &mcp.TextContent{Text: "Greet " + p.Arguments["who"]}},
@@ -126,8 +126,10 @@ func addTestTools(s *mcp.Server, w *watcher) {
 		return "logged", nil
 	})
 	mcp.AddTool(s, &mcp.Tool{Name: "roots"}, func(ctx context.Context, r *mcp.Request, _ struct{}) (string, error) {
-		var err error
-		w.roots, err = r.Roots(ctx)
+		answers, err := r.Ask(ctx, mcp.Question{Roots: true})
+		if err == nil {
+			w.roots = answers[0].Roots
+		}
 		return "", err
 	})
 	mcp.AddTool(s, &mcp.Tool{Name: "ask"}, func(ctx context.Context, r *mcp.Request, _ struct{}) (string, error) {
@@ -145,11 +147,12 @@ func addTestTools(s *mcp.Server, w *watcher) {
 		return a.Action, nil
 	})
 	mcp.AddTool(s, &mcp.Tool{Name: "sample"}, func(ctx context.Context, r *mcp.Request, _ struct{}) (string, error) {
-		a, err := r.Sample(ctx, &mcp.CreateMessageParams{MaxTokens: 9, SystemPrompt: "Rhyme.", Messages: []*mcp.SamplingMessage{
-			{Role: mcp.RoleUser, Content: []mcp.Content{&mcp.TextContent{Text: "What rhymes with cat?"}}}}})
+		answers, err := r.Ask(ctx, mcp.Question{Sample: &mcp.CreateMessageParams{MaxTokens: 9, SystemPrompt: "Rhyme.", Messages: []*mcp.SamplingMessage{
+			{Role: mcp.RoleUser, Content: []mcp.Content{&mcp.TextContent{Text: "What rhymes with cat?"}}}}}})
 		if err != nil {
 			return "", err
 		}
+		a := answers[0].Sample
 		return a.Model + ": " + a.Content[0].(*mcp.TextContent).Text, nil
 	})
 }
@@ -287,6 +290,8 @@ func TestSubcommands(t *testing.T) {
 		{"read as JSON", "read test:///b -json", 0, `{"contents":[{"uri":"test:///b","mimeType":"image/png","blob":"iVBORw0KGgo="}]}` + "\n", ""},
 		{"read what is not there", "read test:///c", 4, "", `mcp-client: resource not found: "test:///c": mcp: resources/read: resource not found (code -32002)` + "\n"},
 		{"prompts", "prompts", 0, "greet\n    Greets.\n      who (string required)\n      style (string)\n", ""},
+		{"prompts as JSON, with members nobody knows", "prompts -json", 0,
+			`{"name":"greet","description":"Greets.","arguments":[{"name":"who","required":true},{"name":"style"}],"x-new":[1]}` + "\n", ""},
 		{"prompt", "prompt greet who=Ada=me", 0, "user:\nGreet Ada=me\nassistant:\n[resource test:///a]\nhello\n", ""},
 		{"prompt as JSON", "-json prompt greet who=you", 0, `{"messages":[{"role":"user","content":{"type":"text","text":"Greet you"}},` +
 			`{"role":"assistant","content":{"type":"resource","resource":{"uri":"test:///a","mimeType":"text/plain","text":"hello"}}}]}` + "\n", ""},
