@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"example.com/mcp"
 )
@@ -197,7 +198,7 @@ func TestWalk(t *testing.T) {
 // these change. FEAT-126
 func TestRoots(t *testing.T) {
 	for _, rev := range both {
-		t.Run(rev, func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
 			dir := files{"x": "X", "a/f": "A", "a/link": "-> ../b/f", "a/up": "-> ..", "b/f": "B", "b/c/g": "G", "d/f": "D"}.write(t)
 			root := func(p string) *mcp.Root {
 				return &mcp.Root{URI: (&url.URL{Scheme: "file", Path: filepath.ToSlash(filepath.Join(dir, p))}).String()}
@@ -219,22 +220,11 @@ func TestRoots(t *testing.T) {
 			equal(t, "resources", resourceNames(t, w), "[a/f b/c/g b/f]")
 
 			check(t, w.client.SetRoots(root("d")))
-			check(t, w.cs.Ping(t.Context()))
-			w.settled("d/f")
+			synctest.Wait() // news and requests are handled concurrently
 			equal(t, "d/f after a change", w.call("read_file", at{"path": "d/f"}), "D")
 			equal(t, "resources after a change", resourceNames(t, w), "[d/f]")
 			equal(t, "a/f after a change", w.call("read_file", at{"path": "a/f"}), `error: path "a/f" is outside of the client's roots, which are ["d"] here`)
 		})
-	}
-}
-
-// settled waits until the server has heard that the roots have changed: news and
-// requests are handled concurrently.
-func (w *world) settled(p string) {
-	for strings.HasPrefix(w.call("read_file", at{"path": p}), "error: ") {
-		if w.t.Context().Err() != nil {
-			w.t.Fatal("the server did not hear of changed roots")
-		}
 	}
 }
 
