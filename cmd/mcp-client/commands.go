@@ -256,18 +256,23 @@ func prompt(ctx context.Context, j *job) error {
 	if err != nil {
 		return err
 	}
+	var blocks []mcp.Content
+	for _, m := range r.Messages {
+		blocks = append(blocks, m.Content)
+	}
+	if err := j.save(binaryOf(blocks)); err != nil {
+		return err
+	}
 	if j.json {
 		return j.printJSON(r)
 	}
-	var blocks []mcp.Content
 	for _, m := range r.Messages {
 		j.printf("%s:", m.Role)
 		if err := j.content(m.Content); err != nil {
 			return err
 		}
-		blocks = append(blocks, m.Content)
 	}
-	return j.save(binaryOf(blocks))
+	return nil
 }
 
 func complete(ctx context.Context, j *job) error {

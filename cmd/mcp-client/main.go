@@ -291,7 +291,7 @@ func (p *program) flagSet() *flag.FlagSet {
 		p.roots = append(p.roots, dir)
 		return nil
 	})
-	fs.DurationVar(&p.timeout, "timeout", 0, "how long each request may take, such as 30s; 0: as long as there is progress, or 5 minutes")
+	fs.DurationVar(&p.timeout, "timeout", 0, "how long each request may take, such as 30s; 0: an hour, and 5 minutes without a sign of life")
 	fs.BoolVar(&p.trace, "trace", false, "show on stderr what goes over the wire")
 	fs.BoolVar(&p.yes, "yes", false, "accept every elicitation, with the defaults of its form")
 	return fs
@@ -308,7 +308,7 @@ func usage() string {
 	fs.SetOutput(&b)
 	fs.PrintDefaults()
 	b.WriteString("\nExit codes: 0 done, 1 the tool reports an error, 2 wrong command line,\n" +
-		"3 no connection or no answer, 4 the server answered with an error, 130 interrupted.\n")
+		"3 no connection or no answer, 4 an error of the protocol, 130 interrupted.\n")
 	return b.String()
 }
 
