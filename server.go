@@ -142,6 +142,7 @@ func NewServer(info *Implementation, opts *ServerOptions) *Server {
 	s := &Server{info: *info, sessions: map[*session]struct{}{}}
 	if opts != nil {
 		s.opts = *opts
+		s.opts.Intercept, s.opts.Revisions = slices.Clone(opts.Intercept), slices.Clone(opts.Revisions)
 	}
 	s.log = cmp.Or(s.opts.Logger, slog.New(slog.DiscardHandler))
 	s.opts.PageSize = cmp.Or(max(s.opts.PageSize, 0), defaultPage)
@@ -1204,6 +1205,9 @@ func (ss *session) admit(in *incoming) (inOrder bool, refused *Error) {
 		if o == nil {
 			return false, Errorf(CodeInvalidRequest, "not initialized: send initialize first")
 		}
+		if in.method == noteInitialized { // what comes after it counts on it
+			ss.initialized()
+		}
 		return false, nil
 	}
 	in.rev = newest
@@ -1916,8 +1920,7 @@ func (ss *session) elicited(id string, begin bool) bool {
 
 func (ss *session) notification(ctx context.Context, in *incoming) {
 	switch in.method {
-	case noteInitialized:
-		ss.initialized()
+	case noteInitialized: // admit saw to it
 	case noteRootsChanged:
 		if f := ss.s.opts.RootsChanged; f != nil && ss.isReady() { // before, nobody can have asked for roots
 			in.rev = ss.opened.Load().rev
@@ -1942,11 +1945,16 @@ func (ss *session) isReady() bool {
 
 // initialized begins normal work; a second time it does nothing.
 func (ss *session) initialized() {
+	if !ss.begin() {
+		ss.s.log.Warn("mcp: initialized a second time, ignored")
+	}
+}
+
+func (ss *session) begin() bool {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
 	if ss.begun {
-		ss.s.log.Warn("mcp: initialized a second time, ignored")
-		return
+		return false
 	}
 	ss.begun = true
 	close(ss.ready)
@@ -1959,6 +1967,7 @@ func (ss *session) initialized() {
 			keepAlive(ss.p, ss.out, ss.s.opts.KeepAlive, ss.opened.Load().rev, ss.gone, ss.hangUp)
 		})
 	}
+	return true
 }
 
 // carry brings what is in the mailbox to a stream, until done is closed.
@@ -2096,13 +2105,17 @@ func (m *mailbox) updated(uri, followed string) {
 
 // post adds a notification. When there are too many, the oldest is lost.
 func (m *mailbox) post(item mailItem) {
+	lost := ""
 	m.put(func() {
 		if len(m.items) >= maxMail {
-			m.log.Warn("mcp: the client is slow, a notification is lost", "method", m.items[0].method)
+			lost = m.items[0].method
 			m.items = m.items[1:]
 		}
 		m.items = append(m.items, item)
 	})
+	if lost != "" {
+		m.log.Warn("mcp: the client is slow, a notification is lost", "method", lost)
+	}
 }
 
 func (m *mailbox) onlyLists() bool {

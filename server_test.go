@@ -9,7 +9,9 @@ import (
 	"log/slog"
 	"math"
 	"net/http"
+	"net/http/httptest"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -122,7 +124,7 @@ func toolServer(t *testing.T) *Server {
 const toolOffers = `{"logging":{},"tools":{"listChanged":true}}`
 
 // FEAT-034 FEAT-035 FEAT-036 FEAT-037 FEAT-038 FEAT-039 FEAT-045 FEAT-060
-func TestToolArguments(t *testing.T) {
+func TestBUG157ToolArguments(t *testing.T) {
 	everyRevision(t, toolServer, toolOffers, `
 		> {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"raw"}}
 		< {"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":""}]}}
@@ -154,8 +156,8 @@ func TestToolArguments(t *testing.T) {
 }
 
 // FEAT-009 FEAT-041 FEAT-042 FEAT-044 FEAT-049 FEAT-051 FEAT-053 FEAT-056 FEAT-057 FEAT-058
-// BUG-158 BUG-164
-func TestToolResults(t *testing.T) {
+
+func TestBUG158ToolResults(t *testing.T) {
 	everyRevision(t, toolServer, toolOffers, `
 		> {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"add","arguments":{"a":1,"b":0.5}}}
 		< {"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"{\"sum\":1.5}"}]⟦2025-06-18:,"structuredContent":{"sum":1.5}⟧}}
@@ -332,7 +334,7 @@ func panicServer(t *testing.T, opts *ServerOptions) *Server {
 
 const allOffers = `{"logging":{}⟦2025-03-26:,"completions":{}⟧,"prompts":{"listChanged":true},"resources":{"subscribe":true,"listChanged":true},"tools":{"listChanged":true}}`
 
-// FEAT-043 BUG-170
+// FEAT-043
 func TestBUG170HandlerPanics(t *testing.T) {
 	var log bytes.Buffer
 	server := func(t *testing.T) *Server {
@@ -417,7 +419,7 @@ func TestResourceLists(t *testing.T) {
 }
 
 // FEAT-106 FEAT-107 FEAT-108 FEAT-109 FEAT-111 FEAT-113 FEAT-115 FEAT-117 FEAT-118 FEAT-119 FEAT-122
-// FEAT-127 FEAT-529 FEAT-530 BUG-172 BUG-173
+// FEAT-127 FEAT-529 FEAT-530
 func TestReadResource(t *testing.T) {
 	everyRevision(t, resourceServer, resourceOffers, `
 		> {"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"mem:text"}}
@@ -491,8 +493,8 @@ func changing(t *testing.T, opts *ServerOptions, do func(s *Server, r *Request, 
 
 const done = `"result":{"content":[{"type":"text","text":""}]}}`
 
-// FEAT-130 FEAT-131 FEAT-132 FEAT-133 FEAT-134 FEAT-135 BUG-179
-func TestSubscriptions(t *testing.T) {
+// FEAT-130 FEAT-131 FEAT-132 FEAT-133 FEAT-134 FEAT-135
+func TestBUG179Subscriptions(t *testing.T) {
 	for _, rev := range Revisions() {
 		t.Run(rev, func(t *testing.T) {
 			var calls []string
@@ -687,8 +689,8 @@ const (
 	promptCursor, uriCursor, templateCurs = "cHJvbXB0OmI", "cmVzb3VyY2U6eDpi", "dGVtcGxhdGU6eDpiL3t5fQ"
 )
 
-// FEAT-026 FEAT-192 FEAT-193 FEAT-200 FEAT-201 BUG-235
-func TestPages(t *testing.T) {
+// FEAT-026 FEAT-192 FEAT-193 FEAT-200 FEAT-201
+func TestBUG235Pages(t *testing.T) {
 	tool := func(name string) string { return `{"name":"` + name + `","inputSchema":{"type":"object"}}` }
 	everyRevision(t, listServer, `{"logging":{},"prompts":{"listChanged":true},"resources":{"listChanged":true},"tools":{"listChanged":true}}`, `
 		> {"jsonrpc":"2.0","id":1,"method":"tools/list"}
@@ -729,8 +731,8 @@ func TestPages(t *testing.T) {
 }
 
 // Cursors stay good while the list changes: what was there all the time comes once.
-// FEAT-199 BUG-235
-func TestPagesWhileTheListChanges(t *testing.T) {
+// FEAT-199
+func TestBUG235PagesOfAChangingList(t *testing.T) {
 	s := listServer(t)
 	tool := func(name string) string { return `{"name":"` + name + `","inputSchema":{"type":"object"}}` }
 	change := func(ctx context.Context, r *Request, next func(context.Context) (any, error)) (any, error) {
@@ -846,8 +848,8 @@ func completionServer(t *testing.T) *Server {
 	return s
 }
 
-// FEAT-177 FEAT-178 FEAT-179 FEAT-181 FEAT-183 FEAT-184 FEAT-185 FEAT-186 FEAT-187 FEAT-188 BUG-181 BUG-182
-func TestCompletion(t *testing.T) {
+// FEAT-177 FEAT-178 FEAT-179 FEAT-181 FEAT-183 FEAT-184 FEAT-185 FEAT-186 FEAT-187 FEAT-188
+func TestBUG182Completion(t *testing.T) {
 	list := func(n int) string {
 		values := make([]string, n)
 		for i := range values {
@@ -1038,7 +1040,7 @@ func TestLogLevelIsBySession(t *testing.T) {
 			sessions = append(sessions, cs)
 		}
 		must(t, sessions[0].SetLoggingLevel(t.Context(), LevelError), sessions[1].SetLoggingLevel(t.Context(), LevelDebug))
-		synctest.Wait() // until all are initialized
+		synctest.Wait() // the third is initialized, too
 		must(t, server.Log(LevelDebug, "l", 1), server.Log(LevelInfo, "l", 2), server.Log(LevelError, "", 3))
 		synctest.Wait()
 		for _, cs := range sessions {
@@ -1173,7 +1175,7 @@ func TestListChangedOfWhatWasNotDeclared(t *testing.T) {
 }
 
 // What is hidden is unknown to everything.
-// FEAT-128 FEAT-189 BUG-169
+// FEAT-128 FEAT-189
 func TestBUG169HiddenIsUnknown(t *testing.T) {
 	server := func(t *testing.T) *Server {
 		s := newServer(t, &ServerOptions{
@@ -1505,5 +1507,359 @@ func TestServerKeepAlive(t *testing.T) {
 	`)
 	if err := <-ended; err != nil {
 		t.Errorf("Run: %v", err)
+	}
+}
+
+// nothing is a handler for tools whose call is beside the point.
+func nothing[In any](context.Context, *Request, In) (string, error) { return "", nil }
+
+type unions struct {
+	Bool *bool          `json:"bool,omitempty"`
+	List []string       `json:"list,omitempty"`
+	Sub  *echoInput     `json:"sub,omitempty"`
+	Map  map[string]int `json:"map,omitempty"`
+}
+
+func TestBUG154NoNullUnions(t *testing.T) {
+	s := newServer(t, nil)
+	must(t, AddTool(s, &Tool{Name: "t"}, func(_ context.Context, _ *Request, in unions) (string, error) { return fmt.Sprint(in), nil }))
+	talk(t, serve(s), meet(Revision20250618, toolOffers)+`
+		> {"jsonrpc":"2.0","id":1,"method":"tools/list"}
+		< {"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"t","inputSchema":{"type":"object","properties":{"bool":{"type":"boolean"},"list":{"type":"array","items":{"type":"string"}},"sub":{"type":"object","properties":{"text":{"type":"string"}},"required":["text"],"additionalProperties":false},"map":{"type":"object","additionalProperties":{"type":"integer"}}},"additionalProperties":false}}]}}
+		> {"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"t"}}
+		< {"jsonrpc":"2.0","id":2,"result":{"content":[{"type":"text","text":"{<nil> [] <nil> map[]}"}]}}
+		> {"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"t","arguments":{"bool":null,"list":null}}}
+		< {"jsonrpc":"2.0","id":3,"result":{"content":[{"type":"text","text":"invalid arguments for tool \"t\": /bool: want boolean, got null; /list: want array, got null"}],"isError":true}}
+	`)
+}
+
+func TestBUG155NoArguments(t *testing.T) {
+	s := newServer(t, nil)
+	must(t, AddTool(s, &Tool{Name: "typed"}, nothing[struct{}]), addNothing(s, "given"),
+		s.AddTool(&Tool{Name: "raw"}, func(context.Context, *Request, *CallToolParams) (*CallToolResult, error) { return nil, nil }))
+	call := func(id, name, arguments, answer string) string {
+		return `
+			> {"jsonrpc":"2.0","id":` + id + `,"method":"tools/call","params":{"name":"` + name + `"` + arguments + `}}
+			< {"jsonrpc":"2.0","id":` + id + `,` + answer
+	}
+	talk(t, serve(s), meet(Revision20250618, toolOffers)+`
+		> {"jsonrpc":"2.0","id":0,"method":"tools/list"}
+		< {"jsonrpc":"2.0","id":0,"result":{"tools":[{"name":"given","inputSchema":{"type":"object"}},{"name":"raw","inputSchema":{"type":"object","properties":{},"additionalProperties":false}},{"name":"typed","inputSchema":{"type":"object","properties":{},"additionalProperties":false}}]}}`+
+		call("1", "typed", ``, done)+call("2", "typed", `,"arguments":{}`, done)+call("3", "typed", `,"arguments":null`, done)+
+		call("4", "raw", ``, `"result":{"content":[]}}`)+call("5", "raw", `,"arguments":{}`, `"result":{"content":[]}}`)+
+		call("6", "raw", `,"arguments":{"x":1}`, `"result":{"content":[{"type":"text","text":"invalid arguments for tool \"raw\": /x: not allowed"}],"isError":true}}`)+`
+	`)
+}
+
+type shout string
+
+func (s *shout) UnmarshalText(text []byte) error {
+	*s = shout(strings.ToUpper(string(text)))
+	return nil
+}
+func (s shout) MarshalText() ([]byte, error) { return []byte(s), nil }
+
+type embedded struct {
+	Inner int `json:"inner"`
+}
+
+type special struct {
+	embedded
+	When  time.Time       `json:"when"`
+	Raw   json.RawMessage `json:"raw"`
+	Loud  shout           `json:"loud"`
+	Bytes []byte          `json:"bytes"`
+}
+
+// BUG-160: the schema is that of the JSON that the types read and write.
+func TestBUG160SpecialTypes(t *testing.T) {
+	s := newServer(t, nil)
+	must(t, AddTool(s, &Tool{Name: "t"}, func(_ context.Context, _ *Request, in special) (special, error) { return in, nil }))
+	const value = `{"inner":1,"when":"2025-01-12T15:00:58Z","raw":[1.0],"loud":"HI","bytes":"AQI="}`
+	const schema = `{"type":"object","properties":{"inner":{"type":"integer"},"when":{"type":"string","format":"date-time"},"raw":{},"loud":{"type":"string"},"bytes":{"type":"string","contentEncoding":"base64"}},"required":["inner","when","raw","loud","bytes"],"additionalProperties":false}`
+	text, _ := json.Marshal(value)
+	talk(t, serve(s), meet(Revision20250618, toolOffers)+`
+		> {"jsonrpc":"2.0","id":1,"method":"tools/list"}
+		< {"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"t","inputSchema":`+schema+`,"outputSchema":`+schema+`}]}}
+		> {"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"t","arguments":`+strings.Replace(value, "HI", "hi", 1)+`}}
+		< {"jsonrpc":"2.0","id":2,"result":{"content":[{"type":"text","text":`+string(text)+`}],"structuredContent":`+value+`}}
+	`)
+}
+
+// BUG-163: a reference to elsewhere is not followed; the tool cannot be registered.
+func TestBUG163RemoteReference(t *testing.T) {
+	asked := make(chan struct{}, 1)
+	far := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked <- struct{}{} }))
+	defer far.Close()
+	ref := json.RawMessage(`{"$ref":"` + far.URL + `/s.json"}`)
+	err := newServer(t, nil).AddTool(&Tool{Name: "t", OutputSchema: ref}, func(context.Context, *Request, *CallToolParams) (*CallToolResult, error) { return nil, nil })
+	if err == nil || !strings.Contains(err.Error(), far.URL+"/s.json") {
+		t.Errorf("AddTool: %v", err)
+	}
+	select {
+	case <-asked:
+		t.Error("the reference was followed")
+	default:
+	}
+}
+
+// fakeServer plays a server to a client: it answers initialize at a revision, and then
+// each request by its method.
+func fakeServer(t *testing.T, rev string, opts *ClientOptions, answers map[string]string) *ClientSession {
+	t.Helper()
+	a, b := Pipe()
+	go func() {
+		for {
+			data, err := a.Read()
+			if err != nil {
+				return
+			}
+			m := &parseFrame(data).messages[0]
+			result, ok := answers[m.method]
+			if m.method == methodInitialize {
+				result, ok = `{"protocolVersion":"`+rev+`","capabilities":{"tools":{},"prompts":{},"resources":{}},"serverInfo":{"name":"f","version":"1"}}`, true
+			}
+			if ok && m.kind == requestMessage {
+				_ = a.Write([]byte(`{"jsonrpc":"2.0","id":` + m.id.String() + `,"result":` + result + `}`))
+			}
+		}
+	}()
+	cs, err := NewClient(&Implementation{Name: "c", Version: "1"}, opts).Connect(t.Context(), &ConnTransport{Conn: b})
+	must(t, err)
+	t.Cleanup(func() { must(t, cs.Close()) })
+	return cs
+}
+
+// The server's side is TestBUG158ToolResults.
+// FEAT-058 FEAT-059
+func TestBUG164OutputSchemaAndErrors(t *testing.T) {
+	const list = `{"tools":[{"name":"t","inputSchema":{"type":"object"},"outputSchema":{"type":"object","required":["n"]}}]}`
+	for _, tt := range []struct{ result, want string }{
+		{`{"content":[],"isError":true}`, ""},
+		{`{"content":[],"structuredContent":{"x":1},"isError":true}`, ""},
+		{`{"content":[],"structuredContent":{"n":1}}`, ""},
+		{`{"content":[],"structuredContent":{"x":1}}`, `mcp: invalid response: result of tool "t": the value: "n" is missing`},
+		{`{"content":[]}`, `mcp: invalid response: tool "t" has an output schema but returned no structured content`},
+	} {
+		cs := fakeServer(t, Revision20250618, nil, map[string]string{methodToolsList: list, methodToolsCall: tt.result})
+		_, err := cs.ListTools(t.Context(), nil)
+		must(t, err)
+		result, err := cs.CallTool(t.Context(), "t", nil)
+		if got := fmt.Sprint(err); result == nil || tt.want == "" && err != nil || tt.want != "" && got != tt.want {
+			t.Errorf("%s: %v, want %q", tt.result, err, tt.want)
+		}
+		if (tt.want != "") != errors.Is(err, ErrInvalidResponse) {
+			t.Errorf("%s: %v is not ErrInvalidResponse", tt.result, err)
+		}
+	}
+}
+
+// FEAT-045 FEAT-532 FEAT-544 FEAT-545
+func TestBUG166ContentKeepsItsMembers(t *testing.T) {
+	const result = `{"content":[{"type":"text","text":"a","annotations":{"priority":0.0,"x":1},"_meta":{"k":1.0},"y":2},` +
+		`{"type":"resource_link","uri":"a:b","name":"n","title":"T","size":0,"icons":[{"src":"https://e.com/i","sizes":"48x48"}]},` +
+		`{"type":"resource","resource":{"uri":"a:b","blob":"AQI=","_meta":{"k":true}}},{"type":"x-new","z":[1.0]}]}`
+	cs := fakeServer(t, Revision20251125, nil, map[string]string{methodToolsCall: result})
+	r, err := cs.CallTool(t.Context(), "t", nil)
+	must(t, err)
+	text, link, embedded, unknown := r.Content[0].(*TextContent), r.Content[1].(*ResourceLink), r.Content[2].(*EmbeddedResource), r.Content[3].(*UnknownContent)
+	if text.Text != "a" || *text.Annotations.Priority != 0 || string(text.Annotations.Extra["x"]) != "1" || text.Meta["k"] != json.Number("1.0") || string(text.Extra["y"]) != "2" {
+		t.Errorf("text: %+v", text)
+	}
+	if link.Title != "T" || link.Size == nil || *link.Size != 0 || !slices.Equal(link.Icons[0].Sizes, []string{"48x48"}) {
+		t.Errorf("link: %+v", link)
+	}
+	if data, err := embedded.Resource.Blob.Bytes(); err != nil || !bytes.Equal(data, []byte{1, 2}) || embedded.Resource.Meta["k"] != true {
+		t.Errorf("embedded: %+v", embedded.Resource)
+	}
+	if unknown.Type != "x-new" || string(unknown.Raw) != `{"type":"x-new","z":[1.0]}` || r.IsError {
+		t.Errorf("unknown: %+v", unknown)
+	}
+}
+
+// FEAT-014 FEAT-015
+func TestBUG167FalseHints(t *testing.T) {
+	s := newServer(t, nil)
+	must(t, AddTool(s, &Tool{Name: "a", Annotations: &ToolAnnotations{ReadOnlyHint: no(), DestructiveHint: no()}}, nothing[struct{}]),
+		AddTool(s, &Tool{Name: "b", Annotations: &ToolAnnotations{}}, nothing[struct{}]), AddTool(s, &Tool{Name: "c"}, nothing[struct{}]))
+	const schema = `"inputSchema":{"type":"object","properties":{},"additionalProperties":false}`
+	talk(t, serve(s), meet(Revision20250326, toolOffers)+`
+		> {"jsonrpc":"2.0","id":1,"method":"tools/list"}
+		< {"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"a",`+schema+`,"annotations":{"readOnlyHint":false,"destructiveHint":false}},{"name":"b",`+schema+`,"annotations":{}},{"name":"c",`+schema+`}]}}
+	`)
+	for _, tt := range []struct {
+		a    *ToolAnnotations
+		want string
+	}{
+		{nil, "false true false true"}, {&ToolAnnotations{}, "false true false true"},
+		{&ToolAnnotations{ReadOnlyHint: yes(), DestructiveHint: no(), IdempotentHint: yes(), OpenWorldHint: no()}, "true false true false"},
+	} {
+		readOnly, destructive, idempotent, openWorld := tt.a.Hints()
+		if got := fmt.Sprint(readOnly, " ", destructive, " ", idempotent, " ", openWorld); got != tt.want {
+			t.Errorf("hints %s, want %s", got, tt.want)
+		}
+	}
+}
+
+// templateTalk reads URIs of one template and expects one variable, or nothing found.
+func templateTalk(t *testing.T, template, variable string, reads map[string]string) {
+	t.Helper()
+	s := newServer(t, nil)
+	must(t, s.AddResourceTemplate(&ResourceTemplate{URITemplate: template, Name: "n"}, func(_ context.Context, r *Request, p *ReadResourceParams) (*ReadResourceResult, error) {
+		return &ReadResourceResult{Contents: []*ResourceContents{{Text: r.Variables[variable]}}}, nil
+	}))
+	script := ""
+	for i, uri := range sortedKeys(reads) {
+		answer := `"result":{"contents":[{"uri":"` + uri + `","text":"` + reads[uri] + `"}]}}`
+		if reads[uri] == "" {
+			answer = `"error":{"code":-32002,"message":"resource not found","data":{"uri":"` + uri + `"}}}`
+		}
+		script += fmt.Sprintf(`
+			> {"jsonrpc":"2.0","id":%d,"method":"resources/read","params":{"uri":"%s"}}
+			< {"jsonrpc":"2.0","id":%[1]d,%[3]s`, i, uri, answer)
+	}
+	talk(t, serve(s), meet(Revision20251125, `{"logging":{},"resources":{"listChanged":true}}`)+script)
+}
+
+func TestBUG173ReadByTemplate(t *testing.T) {
+	templateTalk(t, "res://x/{id}", "id", map[string]string{"res://x/a%2Fb": "a/b", "res://x/a/b": "", "res://x/a%2520b": "a%20b"})
+	templateTalk(t, "res://f/{+path}", "path", map[string]string{"res://f/a/b.txt": "a/b.txt"})
+}
+
+func TestBUG175ReadByLiteralForms(t *testing.T) {
+	templateTalk(t, "file:///docs/café/{n}", "n", map[string]string{"file:///docs/caf%C3%A9/1": "1", "file:///docs/café/1": "1", "file:///docs/cafe/1": ""})
+}
+
+func TestBUG178RegisteredURIs(t *testing.T) {
+	read := func(context.Context, *Request, *ReadResourceParams) (*ReadResourceResult, error) { return nil, nil }
+	s := newServer(t, nil)
+	must(t, s.AddResourceTemplate(&ResourceTemplate{URITemplate: "repo://{owner}/{repo}/contents{/path*}", Name: "n"}, read),
+		s.AddResource(&Resource{URI: "urn:x:y", Name: "n"}, read), s.AddResource(&Resource{URI: "memo:1", Name: "n"}, read))
+	if err := s.AddResource(&Resource{URI: "no scheme", Name: "n"}, read); err == nil {
+		t.Error("no scheme was accepted")
+	}
+}
+
+func TestBUG181CompletionWithoutValues(t *testing.T) {
+	prompt := func(s *Server) *Server {
+		must(t, s.AddPrompt(&Prompt{Name: "p", Arguments: []*PromptArgument{{Name: "a"}}}, func(context.Context, *Request, *GetPromptParams) (*GetPromptResult, error) { return nil, nil }))
+		return s
+	}
+	const ask = `
+		> {"jsonrpc":"2.0","id":1,"method":"completion/complete","params":{"ref":{"type":"ref/prompt","name":"p"},"argument":{"name":"a","value":""}}}
+		< {"jsonrpc":"2.0","id":1,`
+	everyRevision(t, func(t *testing.T) *Server { return prompt(newServer(t, nil)) }, `{"logging":{},"prompts":{"listChanged":true}}`,
+		ask+`"error":{"code":-32601,"message":"method \"completion/complete\" is not offered by this server"}}`)
+	empty := func(context.Context, *Request, *CompleteParams) (*Completion, error) { return &Completion{}, nil }
+	everyRevision(t, func(t *testing.T) *Server { return prompt(newServer(t, &ServerOptions{Complete: empty})) },
+		`{"logging":{}⟦2025-03-26:,"completions":{}⟧,"prompts":{"listChanged":true}}`, ask+`"result":{"completion":{"values":[]}}}`)
+}
+
+func TestBUG184PromptWithBlob(t *testing.T) {
+	cs := fakeServer(t, Revision20250326, nil, map[string]string{methodPromptsGet: `{"messages":[{"role":"user","content":{"type":"resource","resource":{"uri":"a:b","mimeType":"x/y","blob":"+/8="}}}]}`})
+	r, err := cs.GetPrompt(t.Context(), "p", nil)
+	must(t, err)
+	resource := r.Messages[0].Content.(*EmbeddedResource).Resource
+	if data, err := resource.Blob.Bytes(); err != nil || !bytes.Equal(data, []byte{0xfb, 0xff}) || resource.MIMEType != "x/y" {
+		t.Errorf("%+v: %v", resource, err)
+	}
+}
+
+func TestBUG229LogsBeforeSetLevel(t *testing.T) {
+	server := func(t *testing.T) *Server {
+		s := newServer(t, nil)
+		must(t, AddTool(s, &Tool{Name: "log"}, func(ctx context.Context, r *Request, _ struct{}) (string, error) {
+			return "", errors.Join(r.Log(ctx, LevelDebug, "", 1), r.Log(ctx, LevelInfo, "", 2), r.Log(ctx, LevelError, "", 3))
+		}))
+		return s
+	}
+	everyRevision(t, server, toolOffers, `
+		> {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"log"}}
+		< {"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":2}}
+		< {"jsonrpc":"2.0","method":"notifications/message","params":{"level":"error","data":3}}
+		< {"jsonrpc":"2.0","id":1,`+done+`
+		> {"jsonrpc":"2.0","id":2,"method":"logging/setLevel","params":{"level":"error"}}
+		< {"jsonrpc":"2.0","id":2,"result":{}}
+		> {"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"log"}}
+		< {"jsonrpc":"2.0","method":"notifications/message","params":{"level":"error","data":3}}
+		< {"jsonrpc":"2.0","id":3,`+done+`
+		> {"jsonrpc":"2.0","id":4,"method":"logging/setLevel","params":{"level":"loud"}}
+		< {"jsonrpc":"2.0","id":4,"error":{"code":-32602,"message":"level must be one of [\"debug\" \"info\" \"notice\" \"warning\" \"error\" \"critical\" \"alert\" \"emergency\"], not \"loud\""}}
+	`)
+}
+
+// A handler is called for each notification, and no schema of the old list of tools is
+// held against later results.
+// FEAT-030 FEAT-136
+func TestBUG232ListChangedReachesTheClient(t *testing.T) {
+	var heard []string
+	note := func(name string) func(context.Context, *ClientSession) {
+		return func(context.Context, *ClientSession) { heard = append(heard, name) }
+	}
+	s := newServer(t, &ServerOptions{HasResources: true, HasPrompts: true, Subscribe: func(context.Context, *Request, string) error { return nil }})
+	structured := func(context.Context, *Request, *CallToolParams) (*CallToolResult, error) {
+		return &CallToolResult{StructuredContent: json.RawMessage(`{"b":1}`)}, nil
+	}
+	must(t, s.AddTool(&Tool{Name: "t", OutputSchema: json.RawMessage(`{"type":"object","required":["a"]}`)}, structured),
+		s.AddResource(&Resource{URI: "x:y", Name: "n"}, func(context.Context, *Request, *ReadResourceParams) (*ReadResourceResult, error) { return nil, nil }))
+	synctest.Test(t, func(t *testing.T) {
+		a, b := Pipe()
+		go s.Run(t.Context(), a)
+		cs, err := NewClient(&Implementation{Name: "c", Version: "1"}, &ClientOptions{
+			ToolsChanged: note("tools"), PromptsChanged: note("prompts"), ResourcesChanged: note("resources"),
+			ResourceUpdated: func(_ context.Context, _ *ClientSession, p *ResourceUpdatedParams) { heard = append(heard, p.URI) },
+		}).Connect(t.Context(), &ConnTransport{Conn: b})
+		must(t, err)
+		_, err = cs.ListTools(t.Context(), nil)
+		must(t, err, cs.Subscribe(t.Context(), "x:y"))
+		s.RemoveTools("t")
+		must(t, s.AddTool(&Tool{Name: "t", OutputSchema: json.RawMessage(`{"type":"object","required":["b"]}`)}, structured),
+			s.AddPrompt(&Prompt{Name: "p"}, func(context.Context, *Request, *GetPromptParams) (*GetPromptResult, error) { return nil, nil }))
+		s.RemoveResources("none")
+		must(t, s.AddResourceTemplate(&ResourceTemplate{URITemplate: "x:{y}", Name: "n"}, func(context.Context, *Request, *ReadResourceParams) (*ReadResourceResult, error) {
+			return nil, nil
+		}))
+		s.ResourceUpdated("x:y")
+		time.Sleep(coalesce) // virtual
+		synctest.Wait()
+		_, err = cs.CallTool(t.Context(), "t", nil)
+		must(t, err)
+		must(t, cs.Close())
+		synctest.Wait()
+	})
+	if got, want := strings.Join(heard, " "), "tools resources prompts x:y"; got != want {
+		t.Errorf("heard %s, want %s", got, want)
+	}
+}
+
+// BUG-238 BUG-239: interceptors are fixed with the server's options, and what belongs
+// to a request is in its Request.
+func TestBUG239WhatARequestCarries(t *testing.T) {
+	type seen struct {
+		method, meta, client string
+		header               string
+		subject              string
+	}
+	var got []seen
+	look := func(_ context.Context, r *Request, next func(context.Context) (any, error)) (any, error) {
+		got = append(got, seen{r.Method, fmt.Sprint(r.Meta["tenant"]), r.Client.Name, r.Header.Get("X-Tenant"), r.Identity.Subject})
+		return &CallToolResult{}, nil
+	}
+	list := []Interceptor{look}
+	s := testServer(t, &ServerOptions{Intercept: list})
+	list[0] = nil // of the caller's
+	ss := s.newSession()
+	defer ss.end()
+	ss.opened.Store(&opening{rev: newest, client: &Implementation{Name: "c"}, caps: &ClientCapabilities{}})
+	for _, tenant := range []string{"a", "b"} {
+		f := parseFrame([]byte(`{"jsonrpc":"2.0","id":"` + tenant + `","method":"tools/call","params":{"name":"echo","_meta":{"tenant":"` + tenant + `"}}}`))
+		in := &incoming{message: f.messages[0], p: ss.p, rev: newest,
+			a: &arrival{header: http.Header{"X-Tenant": {tenant}}, identity: &Identity{Subject: "of " + tenant}}}
+		_, err := ss.request(t.Context(), in)
+		must(t, err)
+	}
+	want := []seen{{methodToolsCall, "a", "c", "a", "of a"}, {methodToolsCall, "b", "c", "b", "of b"}}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
 	}
 }

@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -527,4 +528,108 @@ func sameJSON(t *testing.T, a, b []byte) bool {
 		return v
 	}
 	return reflect.DeepEqual(read(a), read(b))
+}
+
+// fullServer offers everything, with every member filled in.
+func fullServer(t *testing.T) *Server {
+	icons := []Icon{{Source: "https://example.com/i.png", MIMEType: "image/png", Sizes: []string{"48x48", "any"}, Theme: "dark"}}
+	meta := Meta{"com.example/k": "v"}
+	priority, size := 0.0, int64(3)
+	annotations := &Annotations{Audience: []Role{RoleUser, RoleAssistant}, Priority: &priority, LastModified: "2025-01-12T15:00:58Z"}
+	s := NewServer(&Implementation{Name: "full", Title: "Full", Version: "1", Description: "All", Icons: icons, WebsiteURL: "https://example.com"},
+		&ServerOptions{Instructions: "Use it well.",
+			Subscribe: func(context.Context, *Request, string) error { return nil },
+			Complete: func(_ context.Context, _ *Request, p *CompleteParams) (*Completion, error) {
+				return &Completion{Values: []string{fmt.Sprint(p.Context != nil)}}, nil
+			}})
+	contents := TextContents("x:y", "text/plain", "whole")
+	contents.Meta = meta
+	link := ResourceLink{URI: "x:y", Name: "link", Title: "Link", Description: "A link", MIMEType: "text/plain", Size: &size, Annotations: annotations, Icons: icons, Meta: meta}
+	blocks := []Content{
+		&TextContent{Text: "words", Annotations: annotations, Meta: meta},
+		&ImageContent{Data: EncodeBase64([]byte("img")), MIMEType: "image/png", Annotations: annotations, Meta: meta},
+		&AudioContent{Data: EncodeBase64([]byte("wave")), MIMEType: "audio/wav", Annotations: annotations, Meta: meta},
+		&link,
+		&EmbeddedResource{Resource: contents, Annotations: annotations, Meta: meta},
+	}
+	must(t,
+		s.AddTool(&Tool{Name: "all", Title: "All", Description: "Does all", InputSchema: json.RawMessage(`{"type":"object"}`),
+			OutputSchema: json.RawMessage(`{"type":"object","properties":{"n":{"type":"number"}}}`),
+			Annotations:  &ToolAnnotations{ReadOnlyHint: no(), DestructiveHint: no(), IdempotentHint: yes(), OpenWorldHint: no()},
+			Icons:        icons, Meta: meta},
+			func(ctx context.Context, r *Request, _ *CallToolParams) (*CallToolResult, error) {
+				return &CallToolResult{Meta: meta, Content: blocks, StructuredContent: json.RawMessage(`{"n":1.0}`)}, r.Progress(ctx, 1, 2, "half")
+			}),
+		s.AddTool(&Tool{Name: "list", Title: "List", InputSchema: json.RawMessage(`{"type":"object"}`), OutputSchema: json.RawMessage(`{"type":"array"}`),
+			Annotations: &ToolAnnotations{Title: "Own"}},
+			func(context.Context, *Request, *CallToolParams) (*CallToolResult, error) {
+				return &CallToolResult{StructuredContent: json.RawMessage(`[1,2]`)}, nil
+			}),
+		s.AddResource(&Resource{URI: "x:y", Name: "n", Title: "N", Description: "An n", MIMEType: "text/plain", Size: &size, Annotations: annotations, Icons: icons, Meta: meta},
+			func(context.Context, *Request, *ReadResourceParams) (*ReadResourceResult, error) {
+				return &ReadResourceResult{Meta: meta, Contents: []*ResourceContents{contents}}, nil
+			}),
+		s.AddResourceTemplate(&ResourceTemplate{URITemplate: "t:{v}", Name: "n", Title: "N", Description: "An n", MIMEType: "text/plain", Annotations: annotations, Icons: icons, Meta: meta},
+			func(context.Context, *Request, *ReadResourceParams) (*ReadResourceResult, error) { return nil, nil }),
+		s.AddPrompt(&Prompt{Name: "p", Title: "P", Description: "A p", Icons: icons, Meta: meta,
+			Arguments: []*PromptArgument{{Name: "a", Title: "A", Description: "An a", Required: true}}},
+			func(context.Context, *Request, *GetPromptParams) (*GetPromptResult, error) {
+				result := &GetPromptResult{Meta: meta, Description: "A p"}
+				for _, b := range blocks {
+					result.Messages = append(result.Messages, &PromptMessage{Role: RoleUser, Content: b})
+				}
+				return result, nil
+			}),
+	)
+	return s
+}
+
+// Parts of what fullServer says.
+const (
+	matrixIcons = `⟦2025-11-25:,"icons":[{"src":"https://example.com/i.png","mimeType":"image/png","sizes":["48x48","any"],"theme":"dark"}]⟧`
+	matrixMeta  = `⟦2025-06-18:,"_meta":{"com.example/k":"v"}⟧`
+	matrixNotes = `"annotations":{"audience":["user","assistant"],"priority":0⟦2025-06-18:,"lastModified":"2025-01-12T15:00:58Z"⟧}`
+
+	matrixText     = `{"type":"text","text":"words",` + matrixNotes + matrixMeta + `}`
+	matrixImage    = `{"type":"image","data":"aW1n","mimeType":"image/png",` + matrixNotes + matrixMeta + `}`
+	matrixAudio    = `⟦..2024-11-05:{"type":"text","text":"[audio, audio/wav, 4 bytes]",⟧⟦2025-03-26:{"type":"audio","data":"d2F2ZQ==","mimeType":"audio/wav",⟧` + matrixNotes + matrixMeta + `}`
+	matrixLink     = `⟦..2025-03-26:{"type":"text","text":"[resource link: x:y]",⟧⟦2025-06-18:{"type":"resource_link","uri":"x:y","name":"link","title":"Link","description":"A link","mimeType":"text/plain","size":3,⟧` + matrixNotes + matrixIcons + matrixMeta + `}`
+	matrixResource = `{"type":"resource","resource":{"uri":"x:y","mimeType":"text/plain","text":"whole"` + matrixMeta + `},` + matrixNotes + matrixMeta + `}`
+)
+
+// One server speaks to clients of every revision, and says to each what its revision
+// has.
+// FEAT-015 FEAT-017 FEAT-018 FEAT-025 FEAT-033 FEAT-053 FEAT-055 FEAT-061 FEAT-097 FEAT-098 FEAT-099
+// FEAT-129 FEAT-154 FEAT-155 FEAT-167 FEAT-168 FEAT-169 FEAT-175 FEAT-521 FEAT-522 FEAT-523 FEAT-524 FEAT-525
+// FEAT-526 FEAT-527 FEAT-528 FEAT-529 FEAT-530 FEAT-535 FEAT-538 FEAT-543 FEAT-550
+func TestMatrix(t *testing.T) {
+	server := fullServer(t)
+	for _, rev := range Revisions() {
+		t.Run(rev, func(t *testing.T) {
+			talk(t, serve(server), at(rev, `
+				> {"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"`+rev+`","capabilities":{},"clientInfo":{"name":"t","version":"0"}}}
+				< {"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"`+rev+`","capabilities":`+allOffers+`,"serverInfo":{"name":"full"⟦2025-06-18:,"title":"Full"⟧,"version":"1"⟦2025-11-25:,"description":"All"⟧`+matrixIcons+`⟦2025-11-25:,"websiteUrl":"https://example.com"⟧},"instructions":"Use it well."}}
+				> {"jsonrpc":"2.0","method":"notifications/initialized"}
+				> {"jsonrpc":"2.0","id":1,"method":"tools/list"}
+				< {"jsonrpc":"2.0","id":1,"result":{"tools":[{"name":"all"⟦2025-06-18:,"title":"All"⟧,"description":"Does all","inputSchema":{"type":"object"}⟦2025-06-18:,"outputSchema":{"type":"object","properties":{"n":{"type":"number"}}}⟧⟦2025-03-26:,"annotations":{⟧⟦2025-03-26:⟦..2025-03-26:"title":"All",⟧"readOnlyHint":false,"destructiveHint":false,"idempotentHint":true,"openWorldHint":false}⟧`+matrixIcons+matrixMeta+`},{"name":"list"⟦2025-06-18:,"title":"List"⟧,"inputSchema":{"type":"object"}⟦2025-03-26:,"annotations":{"title":"Own"}⟧}]}}
+				> {"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"all","_meta":{"progressToken":"t"}}}
+				< {"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"t","progress":1,"total":2⟦2025-03-26:,"message":"half"⟧}}
+				< {"jsonrpc":"2.0","id":2,"result":{"_meta":{"com.example/k":"v"},"content":[`+matrixText+`,`+matrixImage+`,`+matrixAudio+`,`+matrixLink+`,`+matrixResource+`]⟦2025-06-18:,"structuredContent":{"n":1.0}⟧}}
+				> {"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"list"}}
+				< {"jsonrpc":"2.0","id":3,"result":{"content":[{"type":"text","text":"[1,2]"}]}}
+				> {"jsonrpc":"2.0","id":4,"method":"resources/list"}
+				< {"jsonrpc":"2.0","id":4,"result":{"resources":[{"uri":"x:y","name":"n"⟦2025-06-18:,"title":"N"⟧,"description":"An n","mimeType":"text/plain","size":3,`+matrixNotes+matrixIcons+matrixMeta+`}]}}
+				> {"jsonrpc":"2.0","id":5,"method":"resources/templates/list"}
+				< {"jsonrpc":"2.0","id":5,"result":{"resourceTemplates":[{"uriTemplate":"t:{v}","name":"n"⟦2025-06-18:,"title":"N"⟧,"description":"An n","mimeType":"text/plain",`+matrixNotes+matrixIcons+matrixMeta+`}]}}
+				> {"jsonrpc":"2.0","id":6,"method":"resources/read","params":{"uri":"x:y"}}
+				< {"jsonrpc":"2.0","id":6,"result":{"_meta":{"com.example/k":"v"},"contents":[{"uri":"x:y","mimeType":"text/plain","text":"whole"`+matrixMeta+`}]}}
+				> {"jsonrpc":"2.0","id":7,"method":"prompts/list"}
+				< {"jsonrpc":"2.0","id":7,"result":{"prompts":[{"name":"p"⟦2025-06-18:,"title":"P"⟧,"description":"A p","arguments":[{"name":"a"⟦2025-06-18:,"title":"A"⟧,"description":"An a","required":true}]`+matrixIcons+matrixMeta+`}]}}
+				> {"jsonrpc":"2.0","id":8,"method":"prompts/get","params":{"name":"p","arguments":{"a":""}}}
+				< {"jsonrpc":"2.0","id":8,"result":{"_meta":{"com.example/k":"v"},"description":"A p","messages":[{"role":"user","content":`+matrixText+`},{"role":"user","content":`+matrixImage+`},{"role":"user","content":`+matrixAudio+`},{"role":"user","content":`+matrixLink+`},{"role":"user","content":`+matrixResource+`}]}}
+				> {"jsonrpc":"2.0","id":9,"method":"completion/complete","params":{"ref":{"type":"ref/prompt","name":"p"},"argument":{"name":"a","value":""}}}
+				< {"jsonrpc":"2.0","id":9,"result":{"completion":{"values":["false"]}}}
+			`))
+		})
+	}
 }
