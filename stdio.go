@@ -464,7 +464,7 @@ func (d *duplex) run(ctx context.Context, identity *Identity) error {
 	d.workers.Go(d.write)
 	wound := make(chan struct{})
 	unhook := context.AfterFunc(ctx, func() { d.windDown(context.Cause(ctx)); close(wound) })
-	err := d.read(context.WithoutCancel(ctx), identity)
+	err, hung := d.readUntilOver(context.WithoutCancel(ctx), identity)
 	if over := d.p.over(); over != nil {
 		err = over // this side hung up, which says more than how reading ended
 	}
@@ -478,12 +478,30 @@ func (d *duplex) run(ctx context.Context, identity *Identity) error {
 		d.p.settleDown(inputGrace)
 	}
 	d.windDown(cause)
-	if within(d.limit, d.workers.Wait) { // a write to stdout cannot always be interrupted
+	if !hung && within(d.limit, d.workers.Wait) { // a write to stdout cannot always be interrupted
 		d.stuck = d.p.wait()
 	} else {
-		d.stuck = errors.New("mcp: the connection's Close or Write does not return")
+		d.stuck = errors.New("mcp: the connection's Close, Read or Write does not return")
 	}
 	return errors.Join(err, d.stuck)
+}
+
+// readUntilOver reads until the end of input, or until this side hung up; reading then
+// has some time to end.
+func (d *duplex) readUntilOver(ctx context.Context, identity *Identity) (err error, hung bool) {
+	ended := make(chan error, 1)
+	go func() { ended <- d.read(ctx, identity) }() // ends when the Conn is closed, unless it hangs
+	select {
+	case err = <-ended:
+		return err, false
+	case <-d.over:
+	}
+	select {
+	case err = <-ended:
+		return err, false
+	case <-time.After(d.limit):
+		return nil, true
+	}
 }
 
 // within runs f and reports whether it returned before the limit.
