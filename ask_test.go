@@ -799,6 +799,12 @@ func TestFormFor(t *testing.T) {
 	if _, err := FormFor[deep](); errorText(err) != `mcp: field "Order" of a form: type must be string, number, integer, boolean or array, not "object"` {
 		t.Errorf("error %v", err)
 	}
+	if _, err := FormFor[chan int](); err == nil {
+		t.Error("a channel has a form")
+	}
+	if _, err := FormFor[[]string](); err == nil {
+		t.Error("a list has a form")
+	}
 	if _, err := FormFor[int](); errorText(err) != `mcp: type of a form must be "object", not "integer"` {
 		t.Errorf("error %v", err)
 	}

@@ -110,7 +110,8 @@ func (c *Client) Connect(ctx context.Context, t Transport) (*ClientSession, erro
 	if err != nil {
 		return nil, err
 	}
-	conn := &clientConn{c: c, schemas: map[string]*outputSchema{}, visits: map[string]chan struct{}{}, gone: make(chan struct{})}
+	conn := &clientConn{c: c, schemas: map[string]*outputSchema{}, visits: map[string]chan struct{}{},
+		gone: make(chan struct{}), closed: make(chan struct{})}
 	conn.opened.Store(&greeting{init: &InitializeResult{ServerInfo: &Implementation{}, Capabilities: &ServerCapabilities{}}})
 	conn.p = newPeer(conn, c.log)
 	conn.p.mute, conn.p.crash, conn.p.malformed = true, c.opts.CrashOnPanic, c.opts.Malformed
@@ -216,8 +217,9 @@ type clientConn struct {
 
 	opened atomic.Pointer[greeting] // an empty one until initialize is answered
 
-	once    sync.Once // for Close
-	err     error     // of Close
+	closing atomic.Bool   // Close was called
+	closed  chan struct{} // closed by Close when it is done, with err
+	err     error
 	workers sync.WaitGroup
 
 	mu      sync.Mutex // guards the fields below
@@ -293,14 +295,16 @@ func (cs *ClientSession) Wait() error {
 // that still run. It may be called more than once.
 func (cs *ClientSession) Close() error {
 	c := cs.conn
-	c.once.Do(func() {
+	if c.closing.CompareAndSwap(false, true) {
 		close(c.gone)
 		c.c.mu.Lock()
 		delete(c.c.sessions, c)
 		c.c.mu.Unlock()
 		c.err = c.link.close()
 		c.workers.Wait()
-	})
+		close(c.closed)
+	}
+	<-c.closed
 	return c.err
 }
 
@@ -468,13 +472,16 @@ func (c *clientConn) completed(id string) {
 	default:
 		close(ch)
 	}
-	if len(c.visits) > maxCompleted {
-		for id, ch := range c.visits {
-			select {
-			case <-ch:
-				delete(c.visits, id)
-			default:
+	if len(c.visits) <= maxCompleted {
+		return
+	}
+	for old, ch := range c.visits {
+		select {
+		case <-ch:
+			if old != id {
+				delete(c.visits, old)
 			}
+		default: // somebody waits
 		}
 	}
 }

@@ -30,7 +30,8 @@ func joinAs(t *testing.T, name string, s *Server, opts *ClientOptions) *ClientSe
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
+	t.Cleanup(func() { // twice at once
+		go cs.Close()
 		if err := cs.Close(); err != nil {
 			t.Errorf("Close: %v", err)
 		}
@@ -365,6 +366,7 @@ func TestClientElicit(t *testing.T) {
 		{"cancel", Revision20251125, true, false, &ElicitResult{Action: "cancel"}, one, `"result":{"action":"cancel"}`},
 		{"bad value", Revision20251125, true, false, accept(`{"n":"1"}`), one, internal},
 		{"no field", Revision20251125, true, false, accept(`{"x":"1"}`), one, internal},
+		{"no object", Revision20251125, true, false, accept(`[1]`), one, internal},
 		{"bad action", Revision20251125, true, false, &ElicitResult{Action: "ok"}, one, internal},
 		{"no answer", Revision20251125, true, false, nil, one, internal},
 		{"mode", Revision20251125, true, true, nil, `{"mode":"voice","message":"m"}`, invalid(`mode must be form or url, not "voice"`)},
@@ -747,6 +749,12 @@ func TestIteratorsEnd(t *testing.T) {
 		for range cs.Tools(ctx) {
 			break
 		}
+		for tmpl, err := range cs.ResourceTemplates(ctx) {
+			checkError(t, "ResourceTemplates", err, "")
+			if tmpl.URITemplate != "a:{b}" {
+				t.Errorf("template %+v", tmpl)
+			}
+		}
 		count := 0
 		for tmpl, err := range cs.ResourceTemplates(ctx) {
 			count++
@@ -762,7 +770,9 @@ func TestIteratorsEnd(t *testing.T) {
 		< {"jsonrpc":"2.0","id":2,"method":"tools/list","params":{}}
 		> {"jsonrpc":"2.0","id":2,"result":{"tools":[{"name":"1","inputSchema":{"type":"object"}}],"nextCursor":"a"}}
 		< {"jsonrpc":"2.0","id":3,"method":"resources/templates/list","params":{}}
-		> {"jsonrpc":"2.0","id":3,"error":{"code":-32603,"message":"no"}}
+		> {"jsonrpc":"2.0","id":3,"result":{"resourceTemplates":[{"uriTemplate":"a:{b}","name":"n"}]}}
+		< {"jsonrpc":"2.0","id":4,"method":"resources/templates/list","params":{}}
+		> {"jsonrpc":"2.0","id":4,"error":{"code":-32603,"message":"no"}}
 	`)
 }
 
@@ -1163,6 +1173,22 @@ func TestVisitsRequired(t *testing.T) {
 	// before 2025-11-25 the code has no meaning
 	talk(t, subject("mcp: tools/call: sign in (code -32042)"), shakeHands(Revision20250618, caps, everything)+call(2)+refused(2))
 	checkVisited(nil)
+}
+
+// Ids of visits that nobody asks for do not pile up; one that is waited for, and the
+// latest, are kept.
+func TestCompletedIsBounded(t *testing.T) {
+	c := &clientConn{visits: map[string]chan struct{}{}}
+	waiting := c.visit("waiting")
+	for i := range 3 * maxCompleted {
+		c.completed(strconv.Itoa(i))
+		if len(c.visits) > maxCompleted {
+			t.Fatalf("%d ids are kept, want at most %d", len(c.visits), maxCompleted)
+		}
+		<-c.visit(strconv.Itoa(i))
+	}
+	c.completed("waiting")
+	<-waiting
 }
 
 // FEAT-330 FEAT-336: what an error asks for must be visits, and none is begun if one
