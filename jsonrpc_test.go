@@ -2026,3 +2026,78 @@ func TestBUG221KeepAlive(t *testing.T) {
 		< {"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":4,"reason":"mcp: ping: neither answer nor progress for 1m0s"}}
 	`)
 }
+
+// Whatever a line is, it costs at most itself: the other side still gets an answer to
+// a ping, and nothing hangs, panics or is left behind.
+func FuzzMessage(f *testing.F) {
+	for _, seed := range []string{
+		`{"jsonrpc":"2.0","id":1,"method":"ping"}`,
+		`{"jsonrpc":"2.0","id":"fuzz","method":"tools/call","params":{"name":"slow","_meta":{"progressToken":1}}}`,
+		`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"echo","arguments":{"text":"\ud800"}}}`,
+		`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`,
+		`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":1,"progress":1e308}}`,
+		`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":[1,{"a":null}]}}`,
+		`{"jsonrpc":"2.0","id":1,"result":{"content":[]}}`,
+		`{"jsonrpc":"2.0","id":null,"error":{"code":1,"message":"x","data":{}}}`,
+		`{"jsonrpc":"2.0","id":3,"method":"elicitation/create","params":{"message":"?","requestedSchema":{"type":"object","properties":{"a":{"type":"string"}}}}}`,
+		`{"jsonrpc":"2.0","id":4,"method":"sampling/createMessage","params":{"messages":[{"role":"user","content":{"type":"text","text":"x"}}],"maxTokens":1}}`,
+		`[{"jsonrpc":"2.0","id":1,"method":"ping"},17,[],{"jsonrpc":"2.0","method":"notifications/initialized"}]`,
+		"\xEF\xBB\xBF{}\r\n\n[]\n\"\xff\"", `{"a":`, "", strings.Repeat("[", 2000),
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		server := func(c Conn) { _ = testServer(t, nil).Run(context.Background(), c) }
+		synctest.Test(t, func(t *testing.T) {
+			fuzzPeer(t, server, strings.Replace(openingLine, "2025-06-18", "2025-03-26", 1), data)
+		})
+		opts := &ClientOptions{Roots: []*Root{}, Malformed: func([]byte, error) {},
+			Elicit: func(context.Context, *ClientSession, *ElicitParams) (*ElicitResult, error) {
+				return &ElicitResult{Action: "accept"}, nil
+			},
+			Sample: func(context.Context, *ClientSession, *CreateMessageParams) (*CreateMessageResult, error) {
+				return nil, Errorf(CodeUserRejected, "no")
+			},
+			Notification: func(context.Context, *ClientSession, string, json.RawMessage) {}}
+		client := func(c Conn) {
+			cs, err := NewClient(&Implementation{Name: "c", Version: "0"}, opts).Connect(context.Background(), &ConnTransport{Conn: c})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			_ = cs.Wait()
+			_ = cs.Close()
+		}
+		synctest.Test(t, func(t *testing.T) {
+			fuzzPeer(t, client, strings.Replace(openedLine, "2025-06-18", "2025-03-26", 1), data)
+		})
+	})
+}
+
+// fuzzPeer says to a peer first what opens the session, then data, then a ping.
+func fuzzPeer(t *testing.T, peer func(Conn), opening string, data []byte) {
+	toPeer, say := io.Pipe()
+	hear, fromPeer := io.Pipe()
+	var heard lockedBuffer
+	var all sync.WaitGroup
+	all.Go(func() { peer(Lines(toPeer, fromPeer, 0)) })
+	all.Go(func() { _, _ = io.Copy(&heard, hear) })
+	synctest.Wait()
+	for _, line := range []string{opening, startedLine, string(data)} {
+		if _, err := io.WriteString(say, line+"\n"); err != nil {
+			t.Fatalf("the peer does not read: %v", err)
+		}
+		synctest.Wait()
+	}
+	before := len(heard.String())
+	_, _ = io.WriteString(say, `{"jsonrpc":"2.0","id":"fuzz","method":"ping"}`+"\n")
+	synctest.Wait()
+	switch got := heard.String()[before:]; got {
+	case `{"jsonrpc":"2.0","id":"fuzz","result":{}}` + "\n":
+	case string(encodeError(ID{}, errDuplicate).b) + "\n": // data had a request of that id
+	default:
+		t.Errorf("a ping was answered by %q", got)
+	}
+	say.Close()
+	all.Wait()
+}
