@@ -303,3 +303,35 @@ func (c *watchedConn) Write(messages ...[]byte) error {
 	}
 	return c.Conn.Write(messages...)
 }
+
+// A deafConn can be neither read nor interrupted.
+type deafConn struct{ release chan struct{} }
+
+func (c *deafConn) Read() ([]byte, error) { <-c.release; return nil, io.EOF }
+func (c *deafConn) Write(...[]byte) error { <-c.release; return nil }
+func (c *deafConn) Close() error          { return nil }
+
+// A Conn that breaks its contract cannot hold up the end of a session for ever.
+//
+// BASE-054
+func TestConnThatHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &deafConn{make(chan struct{})}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		start := time.Now()
+		err := emptyServer().Run(ctx, c)
+		want(t, "Run", err, "context deadline exceeded\nmcp: the connection's Close, Read or Write does not return")
+		if took := time.Since(start); took > time.Second+closeLimit+2*inputGrace {
+			t.Errorf("took %v", took)
+		}
+		start = time.Now()
+		client := NewClient(&Implementation{Name: "c", Version: "0"}, &ClientOptions{Timeout: time.Second})
+		_, err = client.Connect(t.Context(), &ConnTransport{Conn: c})
+		want(t, "Connect", err, "mcp: initialize: mcp: initialize: neither answer nor progress for 1s\nmcp: the connection's Close, Read or Write does not return")
+		if took := time.Since(start); took > time.Second+closeLimit+2*inputGrace {
+			t.Errorf("took %v", took)
+		}
+		close(c.release)
+	})
+}
