@@ -331,15 +331,14 @@ func (e *promptEntry) encoded() *encodings   { return &e.text }
 // AddTool returns an error that names what is wrong with t; if nobody looks at it
 // and nobody was served yet, serving reports it.
 func AddTool[In, Out any](s *Server, t *Tool, h func(ctx context.Context, r *Request, in In) (Out, error)) error {
-	c := *t
-	convert, err := resultOf(&c, reflect.TypeFor[Out]())
-	if c.InputSchema == nil && err == nil {
-		c.InputSchema, err = schemaOf(reflect.TypeFor[In]())
+	e := &tool{def: *t}
+	if err := e.derive(reflect.TypeFor[In](), reflect.TypeFor[Out]()); err != nil {
+		return s.addTool(e, err)
 	}
-	if err != nil {
-		return s.register(0, func() error { return fmt.Errorf("mcp: tool %q: %w", t.Name, err) })
+	if h == nil {
+		return s.addTool(e, nil) // which says so
 	}
-	return s.AddTool(&c, func(ctx context.Context, r *Request, p *CallToolParams) (*CallToolResult, error) {
+	e.handler = func(ctx context.Context, r *Request, p *CallToolParams) (*CallToolResult, error) {
 		var in In
 		if err := decode(r.arguments(), &in); err != nil {
 			return toolError("arguments: " + err.Error()), nil
@@ -349,21 +348,32 @@ func AddTool[In, Out any](s *Server, t *Tool, h func(ctx context.Context, r *Req
 			result, _ := any(out).(*CallToolResult)
 			return result, err
 		}
-		return convert(out)
-	})
+		return toResult(out)
+	}
+	return s.addTool(e, nil)
 }
 
-// resultOf returns how values of a type become results, and fills in the tool's
-// output schema where they are structured.
-func resultOf(t *Tool, out reflect.Type) (func(any) (*CallToolResult, error), error) {
+// derive fills in the schemas that the tool does not have, from the types of its
+// arguments and of its result where that is structured.
+func (e *tool) derive(in, out reflect.Type) error {
+	if e.def.InputSchema == nil {
+		d := derive(in)
+		if d.err != nil {
+			return fmt.Errorf("InputSchema: %w", d.err)
+		}
+		e.def.InputSchema, e.input = d.text, d.schema
+	}
 	plain := out.Kind() == reflect.String || out.Implements(contentType) || out.Kind() == reflect.Interface ||
 		out == reflect.TypeFor[[]Content]() || out == reflect.TypeFor[*CallToolResult]()
-	if plain || t.OutputSchema != nil {
-		return toResult, nil
+	if plain || e.def.OutputSchema != nil {
+		return nil
 	}
-	var err error
-	t.OutputSchema, err = schemaOf(out)
-	return toResult, err
+	d := derive(out)
+	if d.err != nil {
+		return fmt.Errorf("OutputSchema: %w", d.err)
+	}
+	e.def.OutputSchema, e.output = d.text, d.schema
+	return nil
 }
 
 // toResult makes a result of what a typed handler returned.
@@ -402,11 +412,17 @@ func toolError(text string) *CallToolResult {
 // which fits the input schema. A nil input schema means no arguments. See the
 // function AddTool for the usual form.
 func (s *Server) AddTool(t *Tool, h ToolHandler) error {
-	e := &tool{def: *t, handler: h}
-	err := e.prepare()
+	return s.addTool(&tool{def: *t, handler: h}, nil)
+}
+
+// addTool registers a tool, unless something is wrong with it already.
+func (s *Server) addTool(e *tool, err error) error {
+	if err == nil {
+		err = e.prepare()
+	}
 	return s.register(toolsBit, func() error {
 		if err != nil {
-			return fmt.Errorf("mcp: tool %q: %w", t.Name, err)
+			return fmt.Errorf("mcp: tool %q: %w", e.def.Name, err)
 		}
 		s.had.Tools = &ToolCapability{ListChanged: true}
 		return s.tools.add("tool", e)
@@ -423,13 +439,15 @@ func (e *tool) prepare() (err error) {
 	if e.def.InputSchema == nil {
 		e.def.InputSchema = json.RawMessage(`{"type":"object","properties":{},"additionalProperties":false}`)
 	}
-	if e.input, err = CompileSchema(e.def.InputSchema); err != nil {
-		return fmt.Errorf("InputSchema: %w", err)
+	if e.input == nil {
+		if e.input, err = CompileSchema(e.def.InputSchema); err != nil {
+			return fmt.Errorf("InputSchema: %w", err)
+		}
 	}
 	if !objectSchema(e.def.InputSchema) {
 		return errors.New(`InputSchema: type must be "object"`)
 	}
-	if e.def.OutputSchema != nil {
+	if e.def.OutputSchema != nil && e.output == nil {
 		if e.output, err = CompileSchema(e.def.OutputSchema); err != nil {
 			return fmt.Errorf("OutputSchema: %w", err)
 		}

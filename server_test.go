@@ -1384,7 +1384,11 @@ func TestRegistrationErrors(t *testing.T) {
 		{func(s *Server) error { return errors.Join(addNothing(s, "a"), addNothing(s, "a")) }, `mcp: tool "a" is registered already`},
 		{func(s *Server) error {
 			return AddTool(s, &Tool{Name: "a"}, func(context.Context, *Request, func()) (string, error) { return "", nil })
-		}, `mcp: tool "a": `},
+		}, `mcp: tool "a": InputSchema: `},
+		{func(s *Server) error {
+			return AddTool(s, &Tool{Name: "a"}, func(context.Context, *Request, struct{}) (func(), error) { return nil, nil })
+		}, `mcp: tool "a": OutputSchema: `},
+		{func(s *Server) error { return AddTool[struct{}, string](s, &Tool{Name: "a"}, nil) }, `mcp: tool "a": no handler`},
 		{func(s *Server) error {
 			return AddTool(s, &Tool{Name: "a"}, func(context.Context, *Request, string) (string, error) { return "", nil })
 		}, `mcp: tool "a": InputSchema: type must be "object"`},
@@ -1829,6 +1833,20 @@ func TestBUG232ListChangedReachesTheClient(t *testing.T) {
 	})
 	if got, want := strings.Join(heard, " "), "tools resources prompts x:y"; got != want {
 		t.Errorf("heard %s, want %s", got, want)
+	}
+}
+
+// The schemas of a type are derived and compiled once, however many servers there are.
+func TestBUG223SchemaWorkOncePerType(t *testing.T) {
+	var tools []*tool
+	for range 2 {
+		s := newServer(t, nil)
+		must(t, AddTool(s, &Tool{Name: "a"}, func(context.Context, *Request, addInput) (sum, error) { return sum{}, nil }))
+		e, _ := s.tools.get("a")
+		tools = append(tools, e)
+	}
+	if a, b := tools[0], tools[1]; a.input == nil || a.input != b.input || a.output == nil || a.output != b.output {
+		t.Errorf("schemas %p %p and %p %p, want the same", a.input, a.output, b.input, b.output)
 	}
 }
 
