@@ -312,8 +312,6 @@ func (c *deafConn) Write(...[]byte) error { <-c.release; return nil }
 func (c *deafConn) Close() error          { return nil }
 
 // A Conn that breaks its contract cannot hold up the end of a session for ever.
-//
-// BASE-054
 func TestConnThatHangs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &deafConn{make(chan struct{})}

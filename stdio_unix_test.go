@@ -455,7 +455,7 @@ func TestBUG014ChildDoesNotRead(t *testing.T) {
 // Many children, one after another, leave no process, descriptor or goroutine behind.
 // There are 2,000 of them if MCP_TEST_CHILDREN says so.
 //
-// BASE-112 EDGE-240
+// EDGE-240
 func TestManyChildren(t *testing.T) {
 	count := 300
 	if n, err := strconv.Atoi(os.Getenv("MCP_TEST_CHILDREN")); err == nil {
