@@ -461,11 +461,11 @@ func (e *tool) prepare() (err error) {
 // checkName checks a tool's name (Tools, Tool Names).
 func checkName(name string) error {
 	if len(name) < 1 || len(name) > 128 {
-		return fmt.Errorf("Name must have 1 to 128 characters, not %d", len(name))
+		return fmt.Errorf("a Name has 1 to 128 characters, not %d", len(name))
 	}
 	for _, c := range name {
 		if !(c < 0x80 && (metaLabel(string(c), "", false) || strings.ContainsRune("_-.", c))) {
-			return fmt.Errorf("Name must have only letters, digits, '_', '-' and '.', not %q", c)
+			return fmt.Errorf("a Name has only letters, digits, '_', '-' and '.', not %q", c)
 		}
 	}
 	return nil
@@ -475,12 +475,12 @@ func checkName(name string) error {
 func checkListed(icons []Icon, meta Meta, a *Annotations) error {
 	for i := range icons {
 		if err := icons[i].Check(); err != nil {
-			return fmt.Errorf("Icons: %w", err)
+			return fmt.Errorf("in Icons: %w", err)
 		}
 	}
 	for _, key := range sortedKeys(meta) {
 		if err := CheckMetaKey(key); err != nil {
-			return fmt.Errorf("Meta: %w", err)
+			return fmt.Errorf("in Meta: %w", err)
 		}
 	}
 	return a.check()
@@ -607,7 +607,7 @@ func (s *Server) AddPrompt(p *Prompt, h PromptHandler) error {
 	names := map[string]bool{}
 	for _, a := range p.Arguments {
 		if a == nil || a.Name == "" || names[a.Name] {
-			err = errors.New("Arguments must have names, and no two the same")
+			err = errors.New("all Arguments must have names, and no two the same")
 			break
 		}
 		names[a.Name] = true

@@ -70,9 +70,6 @@ func must(t testing.TB, errs ...error) {
 	}
 }
 
-func yes() *bool { b := true; return &b }
-func no() *bool  { return new(bool) }
-
 type addInput struct {
 	A float64 `json:"a"`
 	B float64 `json:"b,omitempty"`
@@ -123,7 +120,7 @@ func toolServer(t *testing.T) *Server {
 
 const toolOffers = `{"logging":{},"tools":{"listChanged":true}}`
 
-// FEAT-034 FEAT-035 FEAT-036 FEAT-037 FEAT-038 FEAT-039 FEAT-045 FEAT-060
+// FEAT-034 FEAT-035 FEAT-036 FEAT-037 FEAT-038 FEAT-039 FEAT-060
 func TestBUG157ToolArguments(t *testing.T) {
 	everyRevision(t, toolServer, toolOffers, `
 		> {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"raw"}}
@@ -240,7 +237,7 @@ func TestInvalidUTF8(t *testing.T) {
 	`)
 }
 
-// FEAT-004 FEAT-010 FEAT-021 FEAT-027 FEAT-096 FEAT-153 FEAT-192 FEAT-203
+// FEAT-004 FEAT-096 FEAT-153 FEAT-203
 func TestEmptyLists(t *testing.T) {
 	server := func(t *testing.T) *Server {
 		s := newServer(t, &ServerOptions{HasResources: true, HasPrompts: true})
@@ -1236,7 +1233,7 @@ func TestBUG169HiddenIsUnknown(t *testing.T) {
 
 // Interceptors nest in their order, and may look, replace and refuse, also requests
 // that are not of tools.
-// FEAT-046 FEAT-189
+// FEAT-046
 func TestIntercept(t *testing.T) {
 	var order []string
 	wrap := func(name string) Interceptor {
@@ -1298,7 +1295,7 @@ func TestIntercept(t *testing.T) {
 
 type contextKey struct{}
 
-// FEAT-046 FEAT-189 FEAT-235
+// FEAT-046
 func TestRateLimit(t *testing.T) {
 	server := func(t *testing.T) *Server {
 		s := newServer(t, &ServerOptions{Intercept: []Interceptor{RateLimit(2, 3)}})
@@ -1368,18 +1365,18 @@ func TestRegistrationErrors(t *testing.T) {
 		add  func(*Server) error
 		want string
 	}{
-		{tool(Tool{}), `mcp: tool "": Name must have 1 to 128 characters, not 0`},
-		{tool(Tool{Name: strings.Repeat("a", 129)}), `mcp: tool "` + strings.Repeat("a", 129) + `": Name must have 1 to 128 characters, not 129`},
-		{tool(Tool{Name: "a b"}), `mcp: tool "a b": Name must have only letters, digits, '_', '-' and '.', not ' '`},
-		{tool(Tool{Name: "a,b"}), `mcp: tool "a,b": Name must have only letters, digits, '_', '-' and '.', not ','`},
-		{tool(Tool{Name: "ünï"}), `mcp: tool "ünï": Name must have only letters, digits, '_', '-' and '.', not 'ü'`},
+		{tool(Tool{}), `mcp: tool "": a Name has 1 to 128 characters, not 0`},
+		{tool(Tool{Name: strings.Repeat("a", 129)}), `mcp: tool "` + strings.Repeat("a", 129) + `": a Name has 1 to 128 characters, not 129`},
+		{tool(Tool{Name: "a b"}), `mcp: tool "a b": a Name has only letters, digits, '_', '-' and '.', not ' '`},
+		{tool(Tool{Name: "a,b"}), `mcp: tool "a,b": a Name has only letters, digits, '_', '-' and '.', not ','`},
+		{tool(Tool{Name: "ünï"}), `mcp: tool "ünï": a Name has only letters, digits, '_', '-' and '.', not 'ü'`},
 		{func(s *Server) error { return s.AddTool(&Tool{Name: "a"}, nil) }, `mcp: tool "a": no handler`},
 		{tool(Tool{Name: "a", InputSchema: json.RawMessage(`{"type":"array"}`)}), `mcp: tool "a": InputSchema: type must be "object"`},
 		{tool(Tool{Name: "a", InputSchema: json.RawMessage(`null`)}), `mcp: tool "a": InputSchema: `},
 		{tool(Tool{Name: "a", InputSchema: json.RawMessage(`{"type":"object","properties":5}`)}), `mcp: tool "a": InputSchema: `},
 		{tool(Tool{Name: "a", OutputSchema: json.RawMessage(`{"type":"objekt"}`)}), `mcp: tool "a": OutputSchema: `},
-		{tool(Tool{Name: "a", Icons: []Icon{{Source: "javascript:alert(1)"}}}), `mcp: tool "a": Icons: mcp: icon "javascript:alert(1)" is neither an https: nor a data: URI`},
-		{tool(Tool{Name: "a", Meta: Meta{"io.modelcontextprotocol/x": 1}}), `mcp: tool "a": Meta: mcp: prefix of _meta key "io.modelcontextprotocol/x" is reserved for the protocol`},
+		{tool(Tool{Name: "a", Icons: []Icon{{Source: "javascript:alert(1)"}}}), `mcp: tool "a": in Icons: mcp: icon "javascript:alert(1)" is neither an https: nor a data: URI`},
+		{tool(Tool{Name: "a", Meta: Meta{"io.modelcontextprotocol/x": 1}}), `mcp: tool "a": in Meta: mcp: prefix of _meta key "io.modelcontextprotocol/x" is reserved for the protocol`},
 		{tool(Tool{Name: "a", Meta: Meta{"f": func() {}}}), `mcp: tool "a": _meta.f: json: unsupported type: func()`},
 		{func(s *Server) error { return errors.Join(addNothing(s, "a"), addNothing(s, "a")) }, `mcp: tool "a" is registered already`},
 		{func(s *Server) error {
@@ -1404,8 +1401,8 @@ func TestRegistrationErrors(t *testing.T) {
 		{template(ResourceTemplate{URITemplate: "x:{", Name: "n"}), `mcp: resource template "x:{": `},
 		{template(ResourceTemplate{URITemplate: "x:{y}"}), `mcp: resource template "x:{y}": no Name`},
 		{prompt(Prompt{}), `mcp: prompt "": no Name`},
-		{prompt(Prompt{Name: "p", Arguments: []*PromptArgument{{Name: "a"}, {Name: "a"}}}), `mcp: prompt "p": Arguments must have names, and no two the same`},
-		{prompt(Prompt{Name: "p", Arguments: []*PromptArgument{nil}}), `mcp: prompt "p": Arguments must have names, and no two the same`},
+		{prompt(Prompt{Name: "p", Arguments: []*PromptArgument{{Name: "a"}, {Name: "a"}}}), `mcp: prompt "p": all Arguments must have names, and no two the same`},
+		{prompt(Prompt{Name: "p", Arguments: []*PromptArgument{nil}}), `mcp: prompt "p": all Arguments must have names, and no two the same`},
 		{func(s *Server) error { return s.AddPrompt(&Prompt{Name: "p"}, nil) }, `mcp: prompt "p": no handler`},
 		{func(s *Server) error { return errors.Join(prompt(Prompt{Name: "p"})(s), prompt(Prompt{Name: "p"})(s)) }, `mcp: prompt "p" is registered already`},
 	} {
@@ -1444,7 +1441,7 @@ func TestServerOptionErrors(t *testing.T) {
 	}{
 		{Implementation{Name: "n"}, nil, "mcp: a server's Implementation needs a Name and a Version"},
 		{Implementation{Version: "v"}, nil, "mcp: a server's Implementation needs a Name and a Version"},
-		{Implementation{Name: "n", Version: "v", Icons: []Icon{{Source: "ftp://x"}}}, nil, `mcp: server's Implementation: Icons: mcp: icon "ftp://x" is neither an https: nor a data: URI`},
+		{Implementation{Name: "n", Version: "v", Icons: []Icon{{Source: "ftp://x"}}}, nil, `mcp: server's Implementation: in Icons: mcp: icon "ftp://x" is neither an https: nor a data: URI`},
 		{good, &ServerOptions{Revisions: []string{"2025-01-01"}}, `mcp: unknown revision "2025-01-01" in ServerOptions.Revisions`},
 		{good, &ServerOptions{LogLevel: "loud"}, `mcp: unknown level "loud" in ServerOptions.LogLevel`},
 	} {
@@ -1469,7 +1466,7 @@ func TestLateRegistrationError(t *testing.T) {
 
 // A client that does not answer three pings is gone; one that does not know ping is left
 // alone.
-// BASE-077
+// BASE-157
 func TestServerKeepAlive(t *testing.T) {
 	server := newServer(t, &ServerOptions{NoLogging: true, KeepAlive: 10 * time.Second})
 	ping := func(id string) string { return `< {"jsonrpc":"2.0","id":` + id + `,"method":"ping"}` }
@@ -1684,7 +1681,7 @@ func TestBUG166ContentKeepsItsMembers(t *testing.T) {
 // FEAT-014 FEAT-015
 func TestBUG167FalseHints(t *testing.T) {
 	s := newServer(t, nil)
-	must(t, AddTool(s, &Tool{Name: "a", Annotations: &ToolAnnotations{ReadOnlyHint: no(), DestructiveHint: no()}}, nothing[struct{}]),
+	must(t, AddTool(s, &Tool{Name: "a", Annotations: &ToolAnnotations{ReadOnlyHint: new(false), DestructiveHint: new(false)}}, nothing[struct{}]),
 		AddTool(s, &Tool{Name: "b", Annotations: &ToolAnnotations{}}, nothing[struct{}]), AddTool(s, &Tool{Name: "c"}, nothing[struct{}]))
 	const schema = `"inputSchema":{"type":"object","properties":{},"additionalProperties":false}`
 	talk(t, serve(s), meet(Revision20250326, toolOffers)+`
@@ -1696,7 +1693,7 @@ func TestBUG167FalseHints(t *testing.T) {
 		want string
 	}{
 		{nil, "false true false true"}, {&ToolAnnotations{}, "false true false true"},
-		{&ToolAnnotations{ReadOnlyHint: yes(), DestructiveHint: no(), IdempotentHint: yes(), OpenWorldHint: no()}, "true false true false"},
+		{&ToolAnnotations{ReadOnlyHint: new(true), DestructiveHint: new(false), IdempotentHint: new(true), OpenWorldHint: new(false)}, "true false true false"},
 	} {
 		readOnly, destructive, idempotent, openWorld := tt.a.Hints()
 		if got := fmt.Sprint(readOnly, " ", destructive, " ", idempotent, " ", openWorld); got != tt.want {
@@ -1880,4 +1877,103 @@ func TestBUG239WhatARequestCarries(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
+}
+
+type word string
+
+// What a typed handler can return.
+// FEAT-044 FEAT-051
+func TestTypedResults(t *testing.T) {
+	s := newServer(t, nil)
+	text := &TextContent{Text: "x"}
+	must(t,
+		AddTool(s, &Tool{Name: "word"}, func(context.Context, *Request, struct{}) (word, error) { return "w", nil }),
+		AddTool(s, &Tool{Name: "block"}, func(context.Context, *Request, struct{}) (Content, error) { return text, nil }),
+		AddTool(s, &Tool{Name: "pointer"}, func(context.Context, *Request, struct{}) (*TextContent, error) { return text, nil }),
+		AddTool(s, &Tool{Name: "blocks"}, func(context.Context, *Request, struct{}) ([]Content, error) { return []Content{text, text}, nil }),
+		AddTool(s, &Tool{Name: "none"}, func(context.Context, *Request, struct{}) ([]Content, error) { return nil, nil }),
+		AddTool(s, &Tool{Name: "result"}, func(context.Context, *Request, struct{}) (*CallToolResult, error) { return nil, nil }),
+		AddTool(s, &Tool{Name: "any"}, func(context.Context, *Request, struct{}) (any, error) { return map[string]int{"a": 1}, nil }),
+		AddTool(s, &Tool{Name: "map"}, func(context.Context, *Request, map[string]int) (map[string]int, error) {
+			return map[string]int{"<": 1}, nil
+		}),
+		AddTool(s, &Tool{Name: "unable"}, func(context.Context, *Request, struct{}) (any, error) { return math.NaN(), nil }),
+	)
+	call := func(name, result string) string {
+		return `
+			> {"jsonrpc":"2.0","id":"` + name + `","method":"tools/call","params":{"name":"` + name + `"}}
+			< {"jsonrpc":"2.0","id":"` + name + `","result":` + result + `}`
+	}
+	const x = `{"type":"text","text":"x"}`
+	talk(t, serve(s), meet(Revision20251125, toolOffers)+
+		call("word", `{"content":[{"type":"text","text":"w"}]}`)+
+		call("block", `{"content":[`+x+`]}`)+
+		call("pointer", `{"content":[`+x+`]}`)+
+		call("blocks", `{"content":[`+x+`,`+x+`]}`)+
+		call("none", `{"content":[]}`)+
+		call("result", `{"content":[]}`)+
+		call("any", `{"content":[{"type":"text","text":"{\"a\":1}"}],"structuredContent":{"a":1}}`)+
+		call("map", `{"content":[{"type":"text","text":"{\"<\":1}"}],"structuredContent":{"<":1}}`)+
+		call("unable", `{"content":[{"type":"text","text":"result: json: unsupported value: NaN"}],"isError":true}`))
+}
+
+// Of what waits for a slow client, the oldest is lost, and that is told.
+func TestMailIsBounded(t *testing.T) {
+	var log bytes.Buffer
+	m := mailbox{log: slog.New(slog.NewTextHandler(&log, nil)), wake: make(chan struct{}, 1), open: true}
+	for i := range maxMail + 2 {
+		m.post(mailItem{noteMessage, i})
+	}
+	items := m.empty()
+	if len(items) != maxMail || items[0].params != 2 {
+		t.Errorf("%d items, from %v", len(items), items[0].params)
+	}
+	if n := strings.Count(log.String(), "a notification is lost"); n != 2 {
+		t.Errorf("%d losses were told, want 2", n)
+	}
+}
+
+// The order of a list is that of names, byte by byte, and each list is the same bytes as
+// the one before.
+// FEAT-010 FEAT-021 FEAT-101 FEAT-156
+func TestListIsStable(t *testing.T) {
+	server := func(t *testing.T) *Server {
+		s := newServer(t, nil)
+		for _, name := range []string{"b", "B", "a.b", "a", "a-b"} {
+			must(t, addNothing(s, name))
+		}
+		return s
+	}
+	script := ""
+	for i := range 20 {
+		script += fmt.Sprintf(`
+			> {"jsonrpc":"2.0","id":%d,"method":"tools/list"}
+			< {"jsonrpc":"2.0","id":%[1]d,"result":{"tools":[%s]}}`, i, strings.Join([]string{
+			`{"name":"B","inputSchema":{"type":"object"}}`, `{"name":"a","inputSchema":{"type":"object"}}`, `{"name":"a-b","inputSchema":{"type":"object"}}`,
+			`{"name":"a.b","inputSchema":{"type":"object"}}`, `{"name":"b","inputSchema":{"type":"object"}}`}, ","))
+	}
+	everyRevision(t, server, toolOffers, script)
+}
+
+// FEAT-012 FEAT-013
+func TestDisplayName(t *testing.T) {
+	for _, tt := range []struct {
+		tool Tool
+		want string
+	}{
+		{Tool{Name: "n"}, "n"},
+		{Tool{Name: "n", Annotations: &ToolAnnotations{}}, "n"},
+		{Tool{Name: "n", Annotations: &ToolAnnotations{Title: "A"}}, "A"},
+		{Tool{Name: "n", Title: "T", Annotations: &ToolAnnotations{Title: "A"}}, "T"},
+	} {
+		if got := tt.tool.DisplayName(); got != tt.want {
+			t.Errorf("%q, want %q", got, tt.want)
+		}
+	}
+	s := newServer(t, nil)
+	must(t, s.AddTool(&Tool{Name: "n", Title: "T"}, func(context.Context, *Request, *CallToolParams) (*CallToolResult, error) { return nil, nil }))
+	talk(t, serve(s), meet(Revision20251125, toolOffers)+`
+		> {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"T"}}
+		< {"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"unknown tool \"T\""}}
+	`)
 }

@@ -555,7 +555,7 @@ func fullServer(t *testing.T) *Server {
 	must(t,
 		s.AddTool(&Tool{Name: "all", Title: "All", Description: "Does all", InputSchema: json.RawMessage(`{"type":"object"}`),
 			OutputSchema: json.RawMessage(`{"type":"object","properties":{"n":{"type":"number"}}}`),
-			Annotations:  &ToolAnnotations{ReadOnlyHint: no(), DestructiveHint: no(), IdempotentHint: yes(), OpenWorldHint: no()},
+			Annotations:  &ToolAnnotations{ReadOnlyHint: new(false), DestructiveHint: new(false), IdempotentHint: new(true), OpenWorldHint: new(false)},
 			Icons:        icons, Meta: meta},
 			func(ctx context.Context, r *Request, _ *CallToolParams) (*CallToolResult, error) {
 				return &CallToolResult{Meta: meta, Content: blocks, StructuredContent: json.RawMessage(`{"n":1.0}`)}, r.Progress(ctx, 1, 2, "half")
@@ -599,7 +599,7 @@ const (
 
 // One server speaks to clients of every revision, and says to each what its revision
 // has.
-// FEAT-015 FEAT-017 FEAT-018 FEAT-025 FEAT-033 FEAT-053 FEAT-055 FEAT-061 FEAT-097 FEAT-098 FEAT-099
+// FEAT-015 FEAT-017 FEAT-018 FEAT-025 FEAT-053 FEAT-055 FEAT-061 FEAT-097 FEAT-098 FEAT-099
 // FEAT-129 FEAT-154 FEAT-155 FEAT-167 FEAT-168 FEAT-169 FEAT-175 FEAT-521 FEAT-522 FEAT-523 FEAT-524 FEAT-525
 // FEAT-526 FEAT-527 FEAT-528 FEAT-529 FEAT-530 FEAT-535 FEAT-538 FEAT-543 FEAT-550
 func TestMatrix(t *testing.T) {
