@@ -36,6 +36,7 @@ const (
 	maxRunning    = 1024            // requests that one peer runs at once, by default
 	maxNotes      = 1024            // notifications that wait for their handler
 	maxProgress   = 1024            // progress reports that wait for one caller
+	slotWait      = time.Second     // of the reader, for a request's slot
 	maxIdle       = 256             // goroutines that a crew keeps
 	maxPooled     = 2 << 20         // bytes of a buffer that is kept
 	defaultIdle   = 5 * time.Minute // without answer or progress, a call is given up
@@ -564,6 +565,8 @@ type peer struct {
 	waiting    []noteWait
 	free       []*pending
 	rest       chan struct{} // closed when nothing runs any more; nil: nobody waits for that
+	slot       chan struct{} // closed when the reader need not wait for a slot; nil: it does not
+	stuck      bool          // the reader waited for a slot in vain, and none was free since
 }
 
 // A noteWait is a call that waits until some number of notifications were handled.
@@ -690,6 +693,9 @@ func (p *peer) acceptHead(head []byte, err error, a *arrival) {
 
 func (p *peer) acceptRequest(in *incoming, ctx context.Context) (answers int) {
 	in.ctx, in.cancel = context.WithCancelCause(ctx)
+	if !in.a.own && in.method != methodPing {
+		p.awaitSlot()
+	}
 	if e := p.enter(in); e != nil {
 		id := in.id
 		if e == errDuplicate && !in.a.own {
@@ -726,6 +732,39 @@ func (p *peer) misnamed(in *incoming) *Error {
 }
 
 var errDuplicate = Errorf(CodeInvalidRequest, "a request with this id is still running")
+
+// awaitSlot holds up the reader while all slots are taken, so that who sends faster
+// than it is served is slowed down and not refused. It does not wait where that
+// could be for ever: when a handler waits for an answer that is still to be read,
+// and not again before a slot was free when it waited slotWait in vain.
+func (p *peer) awaitSlot() {
+	p.mu.Lock()
+	if p.busy < p.limit || len(p.calls) > 0 || p.stuck || p.cause != nil {
+		p.mu.Unlock()
+		return
+	}
+	slot := make(chan struct{})
+	p.slot = slot
+	p.mu.Unlock()
+	t := time.NewTimer(slotWait)
+	defer t.Stop()
+	select {
+	case <-slot:
+	case <-t.C:
+		p.mu.Lock()
+		p.stuck = true
+		p.mu.Unlock()
+	}
+}
+
+// slotLocked ends the wait for a slot.
+func (p *peer) slotLocked() {
+	p.stuck = false
+	if p.slot != nil {
+		close(p.slot)
+		p.slot = nil
+	}
+}
 
 // enter makes in one of the running requests.
 func (p *peer) enter(in *incoming) *Error {
@@ -792,6 +831,7 @@ func (p *peer) finish(in *incoming, result any, err error) {
 	}
 	p.mu.Lock()
 	p.busy--
+	p.slotLocked()
 	p.restLocked()
 	p.mu.Unlock()
 }
@@ -1066,6 +1106,7 @@ func (p *peer) begin(early func(value)) (int64, *pending, error) {
 		c = &pending{wake: make(chan struct{}, 1), timer: time.NewTimer(time.Hour)}
 	}
 	c.early = early
+	p.slotLocked() // the answer is still to be read
 	p.lastID++
 	p.calls[p.lastID] = c
 	return p.lastID, c, nil
@@ -1238,6 +1279,7 @@ func (p *peer) over() error {
 func (p *peer) failCalls(cause error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.slotLocked()
 	if p.cause == nil {
 		p.cause = cause
 		if !errors.Is(cause, ErrClosed) {

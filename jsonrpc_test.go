@@ -1567,7 +1567,8 @@ func TestDuplicateID(t *testing.T) {
 	`)
 }
 
-// When all slots are taken a request is refused, but a ping is answered.
+// When all slots are taken, reading waits for one for a second. Then a request is
+// refused, and the next ones at once; a ping is answered.
 //
 // BASE-155
 func TestSlotsFull(t *testing.T) {
@@ -1583,6 +1584,9 @@ func TestSlotsFull(t *testing.T) {
 		}
 		talk(t, serve(testServer(t, opts)), hello("2025-11-25", "{}")+full.String()+`
 			> {"jsonrpc":"2.0","id":"x","method":"tools/call","params":{"name":"echo","arguments":{"text":"x"}}}
+			. 1s
+			< {"jsonrpc":"2.0","id":"x","error":{"code":-32603,"message":"too many requests at once: the limit is `+fmt.Sprint(limit)+`"}}
+			> {"jsonrpc":"2.0","id":"x","method":"tools/call","params":{"name":"echo","arguments":{"text":"x"}}}
 			< {"jsonrpc":"2.0","id":"x","error":{"code":-32603,"message":"too many requests at once: the limit is `+fmt.Sprint(limit)+`"}}
 			> {"jsonrpc":"2.0","id":"y","method":"ping"}
 			< {"jsonrpc":"2.0","id":"y","result":{}}
@@ -1592,6 +1596,25 @@ func TestSlotsFull(t *testing.T) {
 			< {"jsonrpc":"2.0","id":"x","result":{"content":[{"type":"text","text":"x"}]}}
 		`)
 	}
+}
+
+// Who sends faster than it is served is slowed down: nothing is refused. But a
+// question of a handler that holds the last slot still gets its answer.
+func TestSlotsWait(t *testing.T) {
+	talk(t, serve(testServer(t, &ServerOptions{MaxRequests: 1})), hello("2025-11-25", `{"elicitation":{}}`)+`
+		> {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"slow"}}
+		. 3599.5s
+		> {"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"echo","arguments":{"text":"x"}}}
+		. 500ms
+		< {"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"slept"}]}}
+		< {"jsonrpc":"2.0","id":2,"result":{"content":[{"type":"text","text":"x"}]}}
+		> {"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"ask"}}
+		< {"jsonrpc":"2.0","id":1,"method":"elicitation/create","params":{"message":"Who?","requestedSchema":{"type":"object","properties":{"name":{"type":"string"}},"required":["name"]}}}
+		> {"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"echo","arguments":{"text":"x"}}}
+		< {"jsonrpc":"2.0","id":4,"error":{"code":-32603,"message":"too many requests at once: the limit is 1"}}
+		> {"jsonrpc":"2.0","id":1,"result":{"action":"decline"}}
+		< {"jsonrpc":"2.0","id":3,"result":{"content":[{"type":"text","text":"decline"}]}}
+	`)
 }
 
 // A handler that panics, or returns an error that is not for the wire, tells no detail.
