@@ -629,6 +629,7 @@ type (
 		List []likeRecursive
 		Map  map[string]*likeRecursive
 	}
+	//lint:ignore SA5008 odd tags are what is tested
 	likeOptions struct {
 		A    int     `json:",string"`
 		B    *bool   `json:"b,string"`
@@ -638,7 +639,6 @@ type (
 		Dash int     `json:"-,"`
 		Skip int     `json:"-"`
 		F    int     `json:"f,omitzero"`
-		low  int
 	}
 	likeScalars struct {
 		I8  int8

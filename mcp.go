@@ -88,14 +88,13 @@ var revisions = [...]struct {
 	audio   bool // audio content
 	links   bool // resource links
 	schemas bool // tools have output schemas, and structured results
-	context bool // completion knows the other arguments
 	polls   bool // a server may end a stream early and be polled
 }{
 	{},
 	{name: Revision20241105, batches: true},
 	{name: Revision20250326, batches: true, audio: true},
-	{name: Revision20250618, elicits: true, audio: true, links: true, schemas: true, context: true},
-	{name: Revision20251125, elicits: true, rich: true, audio: true, links: true, schemas: true, context: true, polls: true},
+	{name: Revision20250618, elicits: true, audio: true, links: true, schemas: true},
+	{name: Revision20251125, elicits: true, rich: true, audio: true, links: true, schemas: true, polls: true},
 }
 
 // newest is the newest revision that opens with initialize.
@@ -108,7 +107,6 @@ func (r revision) rich() bool     { return revisions[r].rich }
 func (r revision) audio() bool    { return revisions[r].audio }
 func (r revision) links() bool    { return revisions[r].links }
 func (r revision) schemas() bool  { return revisions[r].schemas }
-func (r revision) context() bool  { return revisions[r].context }
 
 // parseRevision finds a revision by its whole name; zero if it is not known.
 func parseRevision(name string) revision {
