@@ -629,16 +629,17 @@ type (
 		List []likeRecursive
 		Map  map[string]*likeRecursive
 	}
-	//lint:ignore SA5008 odd tags are what is tested
 	likeOptions struct {
-		A    int     `json:",string"`
-		B    *bool   `json:"b,string"`
-		C    string  `json:"c,string"`
-		D    float64 `json:"d,omitempty,string"`
-		E    []int   `json:"e,string"`
-		Dash int     `json:"-,"`
-		Skip int     `json:"-"`
-		F    int     `json:"f,omitzero"`
+		A int     `json:",string"`
+		B *bool   `json:"b,string"`
+		C string  `json:"c,string"`
+		D float64 `json:"d,omitempty,string"`
+		//lint:ignore SA5008 odd tags are what is tested
+		E []int `json:"e,string"`
+		//lint:ignore SA5008 odd tags are what is tested
+		Dash int `json:"-,"`
+		Skip int `json:"-"`
+		F    int `json:"f,omitzero"`
 	}
 	likeScalars struct {
 		I8  int8
