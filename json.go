@@ -98,6 +98,9 @@ func (ix *index) scan(data []byte) error {
 
 func (ix *index) root() value { return value{ix, 0} }
 
+// trimBOM drops a byte order mark in front of a text (RFC 8259, section 8.1).
+func trimBOM(text []byte) []byte { return bytes.TrimPrefix(text, []byte("\xEF\xBB\xBF")) }
+
 type scanner struct {
 	data  []byte
 	pos   int

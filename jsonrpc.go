@@ -290,6 +290,15 @@ func appendParams(b []byte, params any, meta Meta, rev revision) ([]byte, error)
 	return b, nil
 }
 
+// encodeCancel encodes the notice that nobody waits for a request any more.
+func encodeCancel(id ID, cause error) *buffer {
+	b := newBuffer()
+	b.b = append(append(b.b, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":`...), id.text...)
+	b.b = appendString(append(b.b, `,"reason":`...), cause.Error())
+	b.b = append(b.b, "}}"...)
+	return b
+}
+
 type messageKind int8
 
 const (
@@ -548,6 +557,7 @@ type peer struct {
 	limit     int                             // requests running at once
 	malformed func(data []byte, reason error) // told of what is no message; nil: not told
 	done      chan struct{}                   // closed with cause
+	lose      func(error)                     // told that the other side has ended the session; nil: not told
 	mute      bool                            // does not answer what is no request: a client
 	crash     bool                            // a panic goes on, after it was logged
 
@@ -1043,6 +1053,14 @@ func (p *peer) settle(id ID, result value, err error) bool {
 	return true
 }
 
+// waits reports whether a call waits for its answer.
+func (p *peer) waits(id ID) bool {
+	n, err := strconv.ParseInt(id.text, 10, 64)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return err == nil && p.calls[n] != nil
+}
+
 // fail ends a call of this peer with a local error.
 func (p *peer) fail(id ID, err error) { p.settle(id, value{}, err) }
 
@@ -1320,6 +1338,14 @@ func (p *peer) restLocked() {
 
 // settleDown waits until no request runs and no notification waits, at most for d.
 func (p *peer) settleDown(d time.Duration) {
+	ctx, cancel := context.WithTimeout(context.Background(), d)
+	defer cancel()
+	p.quiet(ctx)
+}
+
+// quiet waits until no request runs and no notification waits, or ctx ends. It
+// reports whether nothing runs.
+func (p *peer) quiet(ctx context.Context) bool {
 	p.mu.Lock()
 	if p.rest == nil {
 		p.rest = make(chan struct{})
@@ -1327,11 +1353,11 @@ func (p *peer) settleDown(d time.Duration) {
 	rest := p.rest
 	p.restLocked()
 	p.mu.Unlock()
-	t := time.NewTimer(d)
-	defer t.Stop()
 	select {
 	case <-rest:
-	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
 	}
 }
 

@@ -107,6 +107,7 @@ func (r revision) rich() bool     { return revisions[r].rich }
 func (r revision) audio() bool    { return revisions[r].audio }
 func (r revision) links() bool    { return revisions[r].links }
 func (r revision) schemas() bool  { return revisions[r].schemas }
+func (r revision) polls() bool    { return revisions[r].polls }
 
 // parseRevision finds a revision by its whole name; zero if it is not known.
 func parseRevision(name string) revision {

@@ -132,6 +132,7 @@ type Server struct {
 	matching  []*templateEntry // templates in the order of registration
 	had       ServerCapabilities
 	caps      atomic.Pointer[ServerCapabilities] // what is offered; set with had
+	capsAlone atomic.Pointer[ServerCapabilities] // what is offered to lone requests; set with had
 	served    bool                               // a session was opened
 	failed    error                              // the first registration that failed before
 	sessions  map[*session]struct{}
@@ -738,6 +739,30 @@ func (s *Server) offer() {
 		c.Completions = &Empty{}
 	}
 	s.caps.Store(&c)
+	alone := c
+	if c.Tools != nil {
+		alone.Tools = &ToolCapability{}
+	}
+	if c.Prompts != nil {
+		alone.Prompts = &PromptCapability{}
+	}
+	if c.Resources != nil {
+		alone.Resources = &ResourceCapability{}
+	}
+	s.capsAlone.Store(&alone)
+}
+
+// offers is what the session can have of it.
+func (ss *session) offers() *ServerCapabilities {
+	if ss.alone {
+		return ss.s.capsAlone.Load()
+	}
+	return ss.s.caps.Load()
+}
+
+// revisions names the revisions that the server may speak, newest first.
+func (s *Server) revisions() []string {
+	return slices.DeleteFunc(Revisions(), func(name string) bool { return !s.serves(parseRevision(name)) })
 }
 
 // serves reports whether the server may speak rev.
@@ -894,6 +919,17 @@ func (r *Request) Progress(ctx context.Context, value, total float64, message st
 func (r *Request) sayProgressLocked(ctx context.Context) error {
 	r.held = false
 	return r.voice.say(ctx, noteProgress, &ProgressParams{r.token.text, r.progress})
+}
+
+// Pause lets go of the HTTP connection while the request goes on, so that nothing
+// is held open through a long wait; the client comes back after retry, and whenever
+// it loses the connection (2025-11-25; Streamable HTTP, Sending Messages, item 6).
+// Elsewhere it does nothing.
+func (r *Request) Pause(retry time.Duration) error {
+	if r.in.a.pause == nil {
+		return nil
+	}
+	return r.in.a.pause(retry)
 }
 
 // Notify sends a notification of the application's own, such as
@@ -1131,6 +1167,7 @@ type session struct {
 	opened atomic.Pointer[opening] // nil before initialize
 	level  atomic.Int32            // rank of the least important level that the client gets
 	values sync.Map                // the application's
+	alone  bool                    // serves one exchange: has no use for what outlives it
 
 	mu          sync.Mutex // guards the fields below
 	subscribed  map[string]bool
@@ -1172,6 +1209,12 @@ func (ss *session) connect(out stream, hangUp func(error)) {
 	ss.mu.Lock()
 	defer ss.mu.Unlock()
 	ss.out, ss.hangUp = out, hangUp
+}
+
+// open opens the session of a lone request, which no initialize comes before.
+func (ss *session) open(rev revision) {
+	ss.opened.Store(&opening{rev, &Implementation{}, &ClientCapabilities{}, ss.offers()})
+	ss.initialized()
 }
 
 // end forgets the session.
@@ -1393,7 +1436,7 @@ func (e *refusal) Is(target error) bool { return e.cause.Is(target) }
 // serve calls the function of a method, through the interceptors.
 func (s *Server) serve(ctx context.Context, r *Request) (any, error) {
 	m := serverMethod(r.Method)
-	if m.offered != nil && !m.offered(s.caps.Load()) {
+	if m.offered != nil && !m.offered(r.session.offers()) {
 		return nil, Errorf(CodeMethodNotFound, "method %q is not offered by this server", r.Method)
 	}
 	next := func(ctx context.Context) (any, error) { return m.serve(s, ctx, r) }
@@ -1467,8 +1510,11 @@ func (s *Server) initialize(_ context.Context, r *Request) (any, error) {
 	}
 	rev := s.negotiate(p.ProtocolVersion)
 	r.in.rev = rev
-	offers := s.caps.Load()
-	r.session.opened.Store(&opening{rev, p.ClientInfo, p.Capabilities, offers})
+	offers, caps := r.session.offers(), p.Capabilities
+	if r.session.alone {
+		caps = &ClientCapabilities{} // an answer would find no way back
+	}
+	r.session.opened.Store(&opening{rev, p.ClientInfo, caps, offers})
 	result := &InitializeResult{ProtocolVersion: rev.String(), Capabilities: offers, ServerInfo: &s.info}
 	if s.opts.Instructions != "" {
 		result.Instructions = &s.opts.Instructions
@@ -1905,6 +1951,9 @@ func (s *Server) setLevel(_ context.Context, r *Request) (any, error) {
 	if refused != nil {
 		return nil, refused
 	}
+	if r.session.alone {
+		return nil, Errorf(CodeMethodNotFound, "a log level needs a session, and this server has none")
+	}
 	rank := p.Level.rank()
 	if rank < 0 {
 		return nil, Errorf(CodeInvalidParams, "level must be one of %q, not %.100q", loggingLevels, p.Level)
@@ -1990,29 +2039,37 @@ func (ss *session) begin() bool {
 
 // carry brings what is in the mailbox to a stream, until done is closed.
 func (ss *session) carry(out stream, done <-chan struct{}) {
-	ctx := context.Background()
 	for {
 		select {
 		case <-ss.mail.wake:
 		case <-done:
 			return
 		}
-		if ss.mail.onlyLists() {
-			select {
-			case <-time.After(coalesce):
-			case <-done:
-				return
-			}
-		}
-		for _, item := range ss.mail.empty() {
-			if u, ok := item.params.(*ResourceUpdatedParams); ok && ss.follows(u.URI) == "" {
-				continue // no longer wanted
-			}
-			if err := ss.p.notify(ctx, out, item.method, item.params, ss.opened.Load().rev); err != nil {
-				return
-			}
+		if ss.deliverMail(out, done) != nil {
+			return
 		}
 	}
+}
+
+// deliverMail brings what is in the mailbox to a stream, unless done is closed first.
+func (ss *session) deliverMail(out stream, done <-chan struct{}) error {
+	if ss.mail.onlyLists() {
+		select {
+		case <-time.After(coalesce):
+		case <-done:
+			ss.mail.nudge()
+			return ErrRequestOver
+		}
+	}
+	for _, item := range ss.mail.empty() {
+		if u, ok := item.params.(*ResourceUpdatedParams); ok && ss.follows(u.URI) == "" {
+			continue // no longer wanted
+		}
+		if err := ss.p.notify(context.Background(), out, item.method, item.params, ss.opened.Load().rev); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // keepAlive pings until done is closed. A peer that does not know ping is left
@@ -2084,6 +2141,11 @@ func (m *mailbox) put(change func()) {
 		change()
 	}
 	m.mu.Unlock()
+	m.nudge()
+}
+
+// nudge wakes whoever carries mail.
+func (m *mailbox) nudge() {
 	select {
 	case m.wake <- struct{}{}:
 	default:

@@ -82,7 +82,7 @@ func (c *lines) Read() ([]byte, error) {
 	for {
 		line, err := c.line()
 		if c.first {
-			line = bytes.TrimPrefix(line, []byte("\xEF\xBB\xBF"))
+			line = trimBOM(line)
 			c.first = false
 		}
 		if len(bytes.TrimSpace(line)) > 0 {
@@ -297,16 +297,7 @@ func (d *duplex) answer(b *buffer, _ *Error) {
 
 // abandon queues a notice if there is room for it.
 func (d *duplex) abandon(m *outgoing, cause error) {
-	notice := struct {
-		ID     ID     `json:"requestId"`
-		Reason string `json:"reason"`
-	}{m.id, cause.Error()}
-	b, err := encodeMessage(ID{}, noteCancelled, notice, nil, newest)
-	if err != nil {
-		b.free()
-		return
-	}
-	_ = d.put(noWait, b, true) // best effort
+	_ = d.put(noWait, encodeCancel(m.id, cause), true) // best effort
 }
 
 // noWait is a context that has ended.

@@ -1,0 +1,814 @@
+package mcp
+
+// Streamable HTTP, the client's end: each message is a POST of its own, and each
+// request an exchange on a goroutine of the link, which reads the answer as one JSON
+// body or as a stream of events, goes back for what it missed, and fails its call
+// alone. Beside them a GET listens for what no request caused. Where a server only
+// knows HTTP+SSE of 2024-11-05, that is used instead.
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"math/rand/v2"
+	"mime"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+const (
+	defaultTries   = 5 // to go on with a stream, without anything new
+	backoffMin     = 500 * time.Millisecond
+	backoffMax     = 30 * time.Second
+	postTimeout    = 30 * time.Second // for a notification or an answer to be taken
+	deleteTimeout  = 2 * time.Second  // for the end of a session
+	lingerTimeout  = time.Second      // for a stream to end after its answer
+	lingerBytes    = 256 << 10
+	excerptBytes   = 512 // of a body that is no answer
+	maxRedirects   = 5
+	maxListenFails = 10 // tries to listen in a row
+)
+
+// An HTTPTransport reaches a server over Streamable HTTP, or, if the server does not
+// know that, over HTTP+SSE (Transports, Backwards Compatibility).
+type HTTPTransport struct {
+	URL string
+	// Client makes the requests; nil means one with the default transport. Its
+	// Timeout is not used: calls have their own. Redirects are followed within one
+	// origin and if the method stays.
+	Client *http.Client
+	// Header goes with every request.
+	Header http.Header
+	// NoListen does not open a stream for what no request causes.
+	NoListen bool
+	// MaxMessage is the most bytes of a message from the server; 0 means 16 MiB.
+	MaxMessage int
+	// MaxTries is how often a lost stream is asked for again without anything new
+	// coming; 0 means 5.
+	MaxTries int
+
+	used claim
+}
+
+// An HTTPError is an HTTP answer that is no answer of the protocol.
+type HTTPError struct {
+	Method, URL string // the URL without query
+	Status      int
+	ContentType string
+	Body        string // its beginning
+	Header      http.Header
+}
+
+func (e *HTTPError) Error() string {
+	text := fmt.Sprintf("mcp: %s %s: the server answered %d %s", e.Method, e.URL, e.Status, http.StatusText(e.Status))
+	if e.ContentType != "" {
+		text += " (" + e.ContentType + ")"
+	}
+	if e.Body != "" {
+		text += fmt.Sprintf(": %q", e.Body)
+	}
+	return text
+}
+
+// ErrUnauthorized is what an HTTPError with status 401 is to errors.Is.
+var ErrUnauthorized = errors.New("mcp: unauthorized")
+
+// Is reports whether target is ErrUnauthorized and the status 401.
+func (e *HTTPError) Is(target error) bool {
+	return target == ErrUnauthorized && e.Status == http.StatusUnauthorized
+}
+
+func (t *HTTPTransport) dial(ctx context.Context, p *peer) (link, error) {
+	u, err := url.Parse(t.URL)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return nil, fmt.Errorf("mcp: URL %q of an HTTPTransport must be an absolute http or https URL", t.URL)
+	}
+	if !t.used.take(p) {
+		return nil, errors.New("mcp: this HTTPTransport belongs to another session")
+	}
+	client := &http.Client{}
+	if t.Client != nil {
+		*client = *t.Client
+	}
+	client.Timeout = 0
+	client.CheckRedirect = checkRedirect
+	l := &httpLink{t: t, p: p, client: client, url: u, limit: cmp.Or(t.MaxMessage, defaultLine), open: map[string]*httpExchange{}}
+	l.ctx, l.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
+	return l, nil
+}
+
+// checkRedirect lets a request go on within its origin, as it is.
+func checkRedirect(r *http.Request, via []*http.Request) error {
+	from := via[len(via)-1]
+	switch {
+	case len(via) > maxRedirects:
+		return fmt.Errorf("more than %d redirects", maxRedirects)
+	case r.Response.StatusCode != http.StatusTemporaryRedirect && r.Response.StatusCode != http.StatusPermanentRedirect:
+		return fmt.Errorf("the server redirects (%d) to %s: use that URL", r.Response.StatusCode, bare(r.URL))
+	case r.URL.Scheme != from.URL.Scheme || r.URL.Host != from.URL.Host:
+		return fmt.Errorf("the server redirects to another origin, %s", bare(r.URL))
+	}
+	return nil
+}
+
+// bare is a URL without what may be secret.
+func bare(u *url.URL) string {
+	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
+}
+
+// An httpLink is a link over HTTP.
+type httpLink struct {
+	t      *HTTPTransport
+	p      *peer
+	client *http.Client
+	url    *url.URL
+	limit  int
+	ctx    context.Context // of everything that is not a call's; ends with close
+	cancel context.CancelCauseFunc
+
+	mu      sync.Mutex // guards the fields below
+	session string     // id; a secret
+	rev     revision
+	posts   *url.URL                 // where to POST over HTTP+SSE; nil: Streamable HTTP
+	open    map[string]*httpExchange // by key of the call's id
+	closed  bool
+
+	crew    crew
+	workers sync.WaitGroup // what is neither of the crew nor of a caller
+}
+
+// errSessionLost says that the server does not know the session any more.
+type errSessionLost struct{ id string }
+
+func (*errSessionLost) Error() string { return "mcp: the server has ended the session" }
+
+func (l *httpLink) exchanges() bool { return true }
+
+func (l *httpLink) settled(rev revision) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.rev = rev
+}
+
+// lose forgets a session that the server has ended.
+func (l *httpLink) lose(id string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.session == id {
+		l.session, l.rev = "", 0
+	}
+}
+
+func (l *httpLink) send(ctx context.Context, m *outgoing) error {
+	if m.id.IsZero() {
+		defer m.data.free()
+		err := l.post(ctx, m.data.b, m.method)
+		if err == nil && m.method == noteInitialized && !l.t.NoListen {
+			l.work(l.listen)
+		}
+		return err
+	}
+	x := &httpExchange{l: l, id: m.id, method: m.method, data: m.data, header: m.header, retry: -1}
+	x.ctx, x.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		m.data.free()
+		return ErrClosed
+	}
+	l.open[m.id.key()] = x
+	l.crew.run(x)
+	return nil
+}
+
+func (l *httpLink) answer(b *buffer, _ *Error) {
+	if b == nil {
+		return
+	}
+	defer b.free()
+	if err := l.post(l.ctx, b.b, "answer"); err != nil {
+		l.p.log.Warn("mcp: an answer did not reach the server", "error", err)
+	}
+}
+
+// abandon tells the server, and closes the exchange then.
+func (l *httpLink) abandon(m *outgoing, cause error) {
+	l.mu.Lock()
+	x := l.open[m.id.key()]
+	l.mu.Unlock()
+	l.work(func() {
+		if !m.closes {
+			b := encodeCancel(m.id, cause)
+			_ = l.post(l.ctx, b.b, noteCancelled) // best effort
+			b.free()
+		}
+		if x != nil {
+			x.cancel(cause)
+		}
+	})
+}
+
+// work runs f on a goroutine that close waits for, unless the link is closed.
+func (l *httpLink) work(f func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.closed {
+		l.workers.Go(f) // ends with f, at the latest when l.ctx does
+	}
+}
+
+func (l *httpLink) close() error {
+	l.p.shut(errors.New("closed by this side"))
+	l.mu.Lock()
+	was, session := l.closed, l.session
+	l.closed = true
+	l.mu.Unlock()
+	if was {
+		return nil
+	}
+	if session != "" {
+		ctx, cancel := context.WithTimeout(l.ctx, deleteTimeout)
+		if resp, err := l.do(ctx, http.MethodDelete, l.url, nil, nil); err == nil {
+			_ = resp.Body.Close()
+		}
+		cancel()
+	}
+	l.cancel(ErrClosed)
+	l.mu.Lock()
+	for _, x := range l.open {
+		x.cancel(ErrClosed)
+	}
+	l.mu.Unlock()
+	l.workers.Wait()
+	l.crew.close(handlersGrace)
+	l.client.CloseIdleConnections()
+	return l.p.wait()
+}
+
+// do makes an HTTP request with the headers of the session.
+func (l *httpLink) do(ctx context.Context, method string, u *url.URL, body []byte, header http.Header) (*http.Response, error) {
+	r, err := http.NewRequestWithContext(ctx, method, u.String(), bytes.NewReader(body))
+	if err != nil {
+		return nil, err
+	}
+	for _, h := range []http.Header{l.t.Header, header} {
+		for name, values := range h {
+			r.Header[name] = values
+		}
+	}
+	switch method {
+	case http.MethodPost:
+		r.Header.Set("Content-Type", typeJSON)
+		r.Header.Set("Accept", typeJSON+", "+typeEvents)
+	case http.MethodGet:
+		r.Header.Set("Accept", typeEvents)
+	}
+	l.mu.Lock()
+	if l.session != "" {
+		r.Header.Set(headerSession, l.session)
+	}
+	if l.rev.elicits() { // the revisions that have the header
+		r.Header.Set(headerRevision, l.rev.String())
+	}
+	l.mu.Unlock()
+	return l.client.Do(r)
+}
+
+// post sends what gets no answer, and waits until the server has taken it.
+func (l *httpLink) post(ctx context.Context, data []byte, what string) error {
+	ctx, cancel := context.WithTimeout(ctx, postTimeout)
+	defer cancel()
+	stop := context.AfterFunc(l.ctx, cancel)
+	defer stop()
+	id, u := l.target()
+	resp, err := l.do(ctx, http.MethodPost, u, data, nil)
+	if err != nil {
+		return fmt.Errorf("mcp: sending %s: %w", what, err)
+	}
+	defer drain(resp.Body)
+	switch {
+	case resp.StatusCode/100 == 2:
+		return nil
+	case resp.StatusCode == http.StatusNotFound && id != "":
+		return &errSessionLost{id}
+	}
+	return httpError(resp)
+}
+
+// target is the session, and where to POST.
+func (l *httpLink) target() (session string, u *url.URL) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.session, cmp.Or(l.posts, l.url)
+}
+
+// drain reads a little of what is left of a body, so that its connection can be
+// used again, and closes it.
+func drain(body io.ReadCloser) {
+	_, _ = io.Copy(io.Discard, io.LimitReader(body, lingerBytes))
+	_ = body.Close()
+}
+
+// httpError makes an error of an answer, whose body it reads in part.
+func httpError(resp *http.Response) *HTTPError {
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, excerptBytes))
+	return &HTTPError{Method: resp.Request.Method, URL: bare(resp.Request.URL), Status: resp.StatusCode,
+		ContentType: resp.Header.Get("Content-Type"), Body: strings.ToValidUTF8(string(body), "?"), Header: resp.Header}
+}
+
+// An httpExchange is a call on its way: a POST, and what is needed to get its answer.
+type httpExchange struct {
+	l      *httpLink
+	id     ID
+	method string
+	data   *buffer
+	header http.Header
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+
+	last      string        // id of the last event
+	retry     time.Duration // that the server asked for; -1: it did not
+	elsewhere bool          // the answer comes on another stream
+}
+
+// do runs the exchange to its end. Its call has got an answer then, or an error.
+func (x *httpExchange) do() {
+	defer x.cancel(nil)
+	defer x.data.free()
+	err := x.run()
+	x.l.mu.Lock()
+	delete(x.l.open, x.id.key())
+	x.l.mu.Unlock()
+	if cause := context.Cause(x.ctx); err != nil && cause != nil {
+		err = cause
+	}
+	if !x.elsewhere && x.l.p.waits(x.id) {
+		x.l.p.fail(x.id, cmp.Or(err, error(fmt.Errorf("%w: %s: the exchange ended without an answer", ErrInvalidResponse, x.method))))
+	}
+}
+
+func (x *httpExchange) run() error {
+	if x.method == methodInitialize {
+		x.l.mu.Lock()
+		x.l.session, x.l.rev = "", 0
+		x.l.mu.Unlock()
+	}
+	session, u := x.l.target()
+	resp, err := x.l.do(x.ctx, http.MethodPost, u, x.data.b, x.header)
+	if err != nil {
+		return fmt.Errorf("mcp: %s: %w", x.method, err)
+	}
+	defer func() { x.linger(resp.Body) }()
+	switch {
+	case resp.StatusCode == http.StatusNotFound && session != "":
+		return &errSessionLost{session}
+	case resp.StatusCode/100 == 2:
+		return x.read(resp)
+	}
+	return x.refused(resp)
+}
+
+// linger gives a stream a moment to end, so that its connection can be used again.
+func (x *httpExchange) linger(body io.ReadCloser) {
+	t := time.AfterFunc(lingerTimeout, func() { x.cancel(nil) })
+	drain(body)
+	t.Stop()
+}
+
+// read reads a successful answer.
+func (x *httpExchange) read(resp *http.Response) error {
+	if x.method == methodInitialize {
+		if id := resp.Header.Get(headerSession); id != "" {
+			x.l.mu.Lock()
+			x.l.session = id
+			x.l.mu.Unlock()
+		}
+	}
+	if x.l.oldTransport() { // the answer comes on the one stream
+		x.elsewhere = true
+		return nil
+	}
+	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	body := bufio.NewReader(resp.Body)
+	if resp.Header.Get("Content-Type") == "" {
+		kind = sniff(body)
+	}
+	switch kind {
+	case typeEvents:
+		return x.readEvents(body)
+	case typeJSON:
+		return x.readJSON(body)
+	}
+	resp.Body = struct {
+		io.Reader
+		io.Closer
+	}{body, resp.Body}
+	return httpError(resp)
+}
+
+// sniff tells the type of a body without one.
+func sniff(body *bufio.Reader) string {
+	head, _ := body.Peek(64)
+	if head = bytes.TrimSpace(trimBOM(head)); len(head) > 0 && (head[0] == '{' || head[0] == '[') {
+		return typeJSON
+	}
+	return ""
+}
+
+func (x *httpExchange) readJSON(body io.Reader) error {
+	data, err := io.ReadAll(io.LimitReader(body, int64(x.l.limit)+1))
+	switch {
+	case err != nil:
+		return fmt.Errorf("mcp: %s: reading the answer: %w", x.method, err)
+	case len(data) > x.l.limit:
+		return fmt.Errorf("mcp: %s: an answer of more than %d bytes", x.method, x.l.limit)
+	}
+	return x.deliver(data)
+}
+
+// deliver gives the peer what arrived on the exchange.
+func (x *httpExchange) deliver(data []byte) error {
+	f := parseFrame(trimBOM(data))
+	if f.bad != nil {
+		return fmt.Errorf("%w: %s: %w", ErrInvalidResponse, x.method, error(f.bad))
+	}
+	x.l.p.accept(x.l.ctx, f, &arrival{out: x.l, only: x.id})
+	return nil
+}
+
+// refused makes an error of an answer that is no success, or tries the old transport.
+func (x *httpExchange) refused(resp *http.Response) error {
+	data, _ := io.ReadAll(io.LimitReader(resp.Body, int64(x.l.limit)))
+	resp.Body = io.NopCloser(bytes.NewReader(data))
+	refusal := httpError(resp)
+	if f := parseFrame(trimBOM(data)); f.bad == nil && !f.batch && f.messages[0].kind == responseMessage &&
+		resp.StatusCode != http.StatusUnauthorized && resp.StatusCode != http.StatusForbidden && !x.mayBeOld(resp.StatusCode, f) {
+		x.l.p.accept(x.l.ctx, f, &arrival{out: x.l, only: x.id})
+		return nil
+	}
+	if !x.mayBeOld(resp.StatusCode, nil) {
+		return refusal
+	}
+	if err := x.l.useOldTransport(x.ctx); err != nil {
+		return fmt.Errorf("%w; HTTP+SSE is not there either: %w", refusal, err)
+	}
+	return x.run()
+}
+
+// mayBeOld reports whether an answer to the first POST leads to HTTP+SSE
+// (Transports, Backwards Compatibility): its status does, and it is no error that
+// only a server of Streamable HTTP would give.
+func (x *httpExchange) mayBeOld(status int, f *frame) bool {
+	if x.method != methodInitialize || x.l.oldTransport() {
+		return false
+	}
+	var e *Error
+	if f != nil && errors.As(f.messages[0].err, &e) && e.Code != CodeMethodNotFound && !f.messages[0].id.IsZero() {
+		return false
+	}
+	return status == http.StatusBadRequest || status == http.StatusNotFound || status == http.StatusMethodNotAllowed
+}
+
+// readEvents reads a stream until the call is answered, and goes on with it where
+// the connection was lost (Streamable HTTP, Resumability and Redelivery).
+func (x *httpExchange) readEvents(body io.Reader) error {
+	err := x.stream(body)
+	for tries := 0; x.l.p.waits(x.id) && x.ctx.Err() == nil; {
+		if x.last == "" {
+			return cmp.Or(err, fmt.Errorf("mcp: %s: the stream ended without an answer", x.method))
+		}
+		if tries >= cmp.Or(x.l.t.MaxTries, defaultTries) {
+			return fmt.Errorf("mcp: %s: the stream was lost, and %d tries to go on brought nothing new: %w", x.method, tries, cmp.Or(err, io.ErrUnexpectedEOF))
+		}
+		if !pause(x.ctx, x.retry, tries) {
+			return context.Cause(x.ctx)
+		}
+		before := x.last
+		var final bool
+		if final, err = x.resume(); final {
+			return err
+		}
+		if tries++; x.last != before {
+			tries = 0
+		}
+	}
+	return err
+}
+
+// pause waits as long as the server asked for, else longer from try to try.
+func pause(ctx context.Context, retry time.Duration, tries int) bool {
+	wait := retry
+	if retry < 0 || retry == 0 && tries > 0 {
+		wait = min(backoffMin<<min(tries, 10), backoffMax)
+		wait += rand.N(wait / 2)
+	}
+	t := time.NewTimer(wait)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// resume asks for the rest of the stream. It reports whether there is no use to ask
+// again.
+func (x *httpExchange) resume() (final bool, err error) {
+	session, _ := x.l.target()
+	resp, err := x.l.do(x.ctx, http.MethodGet, x.l.url, nil, http.Header{headerEvent: {x.last}})
+	if err != nil {
+		return false, err
+	}
+	defer func() { x.linger(resp.Body) }()
+	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	switch {
+	case resp.StatusCode == http.StatusOK && kind == typeEvents:
+		return false, x.stream(resp.Body)
+	case resp.StatusCode == http.StatusNotFound && session != "":
+		return true, &errSessionLost{session}
+	}
+	return resp.StatusCode < 500, httpError(resp)
+}
+
+// stream reads events until the call is answered or the stream ends.
+func (x *httpExchange) stream(body io.Reader) error {
+	for e, err := range events(body, x.l.limit) {
+		if err != nil {
+			return fmt.Errorf("mcp: %s: %w", x.method, err)
+		}
+		if e.hasID {
+			x.last = e.id
+		}
+		if e.retry >= 0 {
+			x.retry = e.retry
+		}
+		if e.isMessage() {
+			if err := x.deliver(e.data); err != nil {
+				x.l.p.log.Warn("mcp: an event that is no message", "error", err)
+			}
+		}
+		if !x.l.p.waits(x.id) {
+			return nil
+		}
+	}
+	return nil
+}
+
+// An sseEvent is a server-sent event.
+type sseEvent struct {
+	name  string // "": a message
+	data  []byte
+	id    string
+	hasID bool
+	retry time.Duration // -1: none
+}
+
+// isMessage reports whether the event carries a message. One without data only
+// brings an id.
+func (e *sseEvent) isMessage() bool { return (e.name == "" || e.name == "message") && len(e.data) > 0 }
+
+// events reads server-sent events as the WHATWG standard says: lines end in CR, LF or
+// both, an event that is not complete at the end is dropped, invalid UTF-8 is
+// replaced. An event with an id or a retry but without data comes, too. An event
+// of more than limit bytes is an error.
+func events(r io.Reader, limit int) iter.Seq2[sseEvent, error] {
+	return func(yield func(sseEvent, error) bool) {
+		in := &sseReader{in: bufio.NewReader(r), limit: limit, start: true}
+		e, lines := sseEvent{retry: -1}, 0
+		for {
+			line, err := in.line()
+			if err != nil {
+				if !errors.Is(err, io.EOF) {
+					yield(e, err)
+				}
+				return
+			}
+			if len(line) > 0 {
+				if e.field(line) {
+					lines++
+				}
+				if len(e.data) > limit {
+					yield(e, fmt.Errorf("an event of more than %d bytes", limit))
+					return
+				}
+				continue
+			}
+			if lines > 0 || e.hasID || e.retry >= 0 {
+				e.data = bytes.ToValidUTF8(e.data, []byte("\uFFFD"))
+				if !yield(e, nil) {
+					return
+				}
+			}
+			e, lines = sseEvent{retry: -1}, 0
+		}
+	}
+}
+
+// field takes in a line of an event. It reports whether it was data.
+func (e *sseEvent) field(line []byte) bool {
+	name, value, _ := bytes.Cut(line, []byte(":"))
+	value = bytes.TrimPrefix(value, []byte(" "))
+	switch string(name) {
+	case "data":
+		if e.data != nil {
+			e.data = append(e.data, '\n')
+		}
+		e.data = append(e.data, value...)
+		if e.data == nil {
+			e.data = []byte{}
+		}
+		return true
+	case "event":
+		e.name = string(value)
+	case "id":
+		if bytes.IndexByte(value, 0) < 0 {
+			e.id, e.hasID = string(value), true
+		}
+	case "retry":
+		if n, err := strconv.ParseUint(string(value), 10, 31); err == nil {
+			e.retry = time.Duration(n) * time.Millisecond
+		}
+	}
+	return false
+}
+
+// An sseReader reads lines that end in CR, LF, or CR LF.
+type sseReader struct {
+	in     *bufio.Reader
+	limit  int
+	start  bool // nothing was read yet
+	skipLF bool // the last line ended in CR
+	buf    []byte
+}
+
+// line returns the next whole line without its end. It never waits for what may
+// follow a CR.
+func (s *sseReader) line() ([]byte, error) {
+	s.buf = s.buf[:0]
+	for {
+		if _, err := s.in.Peek(1); err != nil {
+			return nil, err
+		}
+		part, _ := s.in.Peek(s.in.Buffered())
+		if s.skipLF && part[0] == '\n' {
+			s.skipLF = false
+			_, _ = s.in.Discard(1)
+			continue
+		}
+		s.skipLF = false
+		i := bytes.IndexAny(part, "\r\n")
+		if i < 0 {
+			s.buf = append(s.buf, part...)
+			_, _ = s.in.Discard(len(part))
+		} else {
+			s.buf = append(s.buf, part[:i]...)
+			s.skipLF = part[i] == '\r'
+			_, _ = s.in.Discard(i + 1)
+		}
+		if len(s.buf) > s.limit+len("data: ") {
+			return nil, fmt.Errorf("a line of more than %d bytes", s.limit)
+		}
+		if i >= 0 {
+			if s.start {
+				s.buf, s.start = trimBOM(s.buf), false
+			}
+			return s.buf, nil
+		}
+	}
+}
+
+// listen reads what no request causes, from a GET, and comes back when the stream
+// is lost. A server without such a stream is left alone.
+func (l *httpLink) listen() {
+	retry, last := time.Duration(-1), ""
+	for fails := 0; fails < maxListenFails; {
+		session, _ := l.target()
+		header := http.Header{}
+		if last != "" {
+			header.Set(headerEvent, last)
+		}
+		resp, err := l.do(l.ctx, http.MethodGet, l.url, nil, header)
+		if err == nil {
+			kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+			switch {
+			case resp.StatusCode == http.StatusOK && kind == typeEvents:
+				if l.readMail(resp.Body, &retry, &last) {
+					fails = 0
+				}
+			case resp.StatusCode == http.StatusNotFound && session != "" && fails+len(last) > 0:
+				_ = resp.Body.Close()
+				l.p.lose(&errSessionLost{session})
+				return
+			case resp.StatusCode == http.StatusBadRequest && last != "":
+				last = "" // what was missed is gone
+			case resp.StatusCode < 500 || resp.StatusCode == http.StatusNotImplemented:
+				_ = resp.Body.Close()
+				l.p.log.Debug("mcp: the server has no stream to listen to", "status", resp.StatusCode)
+				return
+			}
+			_ = resp.Body.Close()
+		}
+		if now, _ := l.target(); now != session || l.ctx.Err() != nil || !pause(l.ctx, retry, fails) {
+			return
+		}
+		fails++
+	}
+	l.p.log.Warn("mcp: gave up to listen", "tries", maxListenFails)
+}
+
+// readMail reads a listening stream. It reports whether anything came.
+func (l *httpLink) readMail(body io.Reader, retry *time.Duration, last *string) (any bool) {
+	for e, err := range events(body, l.limit) {
+		if err != nil {
+			l.p.log.Debug("mcp: a listening stream ended", "error", err)
+			return any
+		}
+		any = true
+		if e.hasID {
+			*last = e.id
+		}
+		if e.retry >= 0 {
+			*retry = e.retry
+		}
+		if e.isMessage() {
+			l.p.accept(l.ctx, parseFrame(e.data), &arrival{out: l})
+		}
+	}
+	return any
+}
+
+func (l *httpLink) oldTransport() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.posts != nil
+}
+
+// useOldTransport opens the one stream of HTTP+SSE, whose first event says where to
+// POST.
+func (l *httpLink) useOldTransport(ctx context.Context) error {
+	inner, cancel := context.WithCancelCause(l.ctx)
+	stop := context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })
+	resp, err := l.do(inner, http.MethodGet, l.url, nil, nil)
+	if err != nil {
+		cancel(nil)
+		return err
+	}
+	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	if resp.StatusCode != http.StatusOK || kind != typeEvents {
+		defer cancel(nil)
+		defer resp.Body.Close()
+		return httpError(resp)
+	}
+	next, end := iter.Pull2(events(resp.Body, l.limit))
+	e, err, ok := next()
+	posts, parseErr := l.url.Parse(string(e.data))
+	switch {
+	case !ok || err != nil:
+		err = cmp.Or(err, context.Cause(inner), io.ErrUnexpectedEOF)
+	case e.name != "endpoint" || parseErr != nil:
+		err = fmt.Errorf("the first event is %q, want endpoint", cmp.Or(e.name, "message"))
+	case posts.Scheme != l.url.Scheme || posts.Host != l.url.Host:
+		err = fmt.Errorf("the endpoint %s has another origin", bare(posts))
+	}
+	if err != nil {
+		end()
+		cancel(err)
+		_ = resp.Body.Close()
+		return err
+	}
+	stop()
+	l.mu.Lock()
+	l.posts = posts
+	l.mu.Unlock()
+	l.work(func() {
+		defer cancel(nil)
+		defer resp.Body.Close()
+		defer end()
+		l.readAllMail(next)
+	})
+	return nil
+}
+
+// readAllMail reads the stream of HTTP+SSE; the connection is over when it is.
+func (l *httpLink) readAllMail(next func() (sseEvent, error, bool)) {
+	for {
+		e, err, ok := next()
+		if !ok || err != nil {
+			l.p.shut(fmt.Errorf("the stream has ended: %w", cmp.Or(err, io.EOF)))
+			return
+		}
+		if e.isMessage() {
+			l.p.accept(l.ctx, parseFrame(e.data), &arrival{out: l})
+		}
+	}
+}
