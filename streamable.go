@@ -50,6 +50,7 @@ const (
 	writeTimeout       = 30 * time.Second // for a client to take an event
 	headerTimeout      = 10 * time.Second // to read the header of a request
 	maxHeader          = 64 << 10
+	socketBuffer       = 64 << 10 // bytes that surely are written without waiting
 	drainTimeout       = 10 * time.Second // for running requests, at the end of ListenAndServe
 
 	headerSession  = "Mcp-Session-Id"
@@ -498,7 +499,9 @@ func (h *HTTPHandler) exchange(w http.ResponseWriter, r *http.Request, s *httpSe
 		}
 	}
 	if answers == 0 {
-		st.detach(c)
+		st.mu.Lock()
+		st.detachLocked(c)
+		st.mu.Unlock()
 		w.WriteHeader(http.StatusAccepted)
 		return
 	}
@@ -785,6 +788,14 @@ func (st *httpStream) detach(c *httpConn) {
 	st.detachLocked(c)
 }
 
+// restore undoes the write deadline, for the connection's next request. The stream
+// has left c.
+func (c *httpConn) restore() {
+	if !c.till.IsZero() {
+		_ = c.rc.SetWriteDeadline(time.Time{})
+	}
+}
+
 func (st *httpStream) detachLocked(c *httpConn) {
 	if st.conn == c && c != nil {
 		st.conn = nil
@@ -956,6 +967,7 @@ func (st *httpStream) pause(retry time.Duration) error {
 // client is gone.
 func (st *httpStream) wait(h *HTTPHandler, r *http.Request, c *httpConn, opens bool) {
 	comment := cmp.Or(h.Comment, defaultComment)
+	defer c.restore()
 	t := time.NewTimer(cmp.Or(h.DecideAfter, defaultDecide))
 	defer t.Stop()
 	for {
@@ -1013,7 +1025,10 @@ func (st *httpStream) finish(c *httpConn) {
 			header = e.header
 			status = cmp.Or(e.status, statusOf(e.Code))
 		}
-		_ = c.rc.SetWriteDeadline(time.Now().Add(writeTimeout))
+		if len(st.body.b) > socketBuffer {
+			c.till = time.Now().Add(writeTimeout)
+			_ = c.rc.SetWriteDeadline(c.till)
+		}
 		writeJSON(c.w, st.body.b, status, header)
 		st.body.free()
 	}
@@ -1136,6 +1151,7 @@ func (s *httpSession) listen(h *HTTPHandler, r *http.Request, st *httpStream, c 
 		s.mu.Unlock()
 		s.mail.nudge() // for another listener
 	}()
+	defer c.restore()
 	comment := cmp.Or(h.Comment, defaultComment)
 	t := time.NewTimer(max(comment, time.Minute))
 	if comment > 0 {
