@@ -23,9 +23,11 @@ import (
 )
 
 const (
-	maxPages     = 10_000 // of one list, when iterating
-	maxCompleted = 1_000  // ids of completed visits that are kept
-	maxRetries   = 3      // of a call that needs visits first
+	maxPages     = 10_000           // of one list, when iterating
+	maxCompleted = 1_000            // ids of completed visits that are kept
+	maxRetries   = 10               // of a call that needs visits first
+	visitWait    = time.Minute      // for a server to say that a visit is complete, before the call is tried again
+	renewTimeout = 30 * time.Second // to open a new session in place of a lost one
 )
 
 // ClientOptions are the settings of a client: what it offers to servers, and what
@@ -57,6 +59,10 @@ type ClientOptions struct {
 	ResourceUpdated     func(ctx context.Context, cs *ClientSession, p *ResourceUpdatedParams)
 	LoggingMessage      func(ctx context.Context, cs *ClientSession, p *LoggingMessageParams)
 	ElicitationComplete func(ctx context.Context, cs *ClientSession, p *ElicitationCompleteParams)
+	// SessionRenewed is called when a server over HTTP had ended the session and a new
+	// one took its place, with the same subscriptions and logging level. What the
+	// server kept for the old session is lost.
+	SessionRenewed func(ctx context.Context, cs *ClientSession)
 	// Notification gets the notifications that no other field is for.
 	Notification func(ctx context.Context, cs *ClientSession, method string, params json.RawMessage)
 	// Malformed gets what a server sent that is no message, such as text on stdout.
@@ -119,6 +125,8 @@ func (c *Client) Connect(ctx context.Context, t Transport) (*ClientSession, erro
 		return nil, err
 	}
 	cs := &ClientSession{conn: conn}
+	conn.revs = revs
+	conn.p.lose = func(lost *lostSession) { conn.workers.Go(func() { _ = conn.renew(context.Background(), lost) }) }
 	if err := cs.open(ctx, revs); err != nil {
 		return nil, errors.Join(err, conn.link.close())
 	}
@@ -222,9 +230,20 @@ type clientConn struct {
 	err     error
 	workers sync.WaitGroup
 
-	mu      sync.Mutex // guards the fields below
-	schemas map[string]*outputSchema
-	visits  map[string]chan struct{} // by elicitation id; closed when complete
+	revs []revision // that may be spoken, newest first
+
+	mu         sync.Mutex // guards the fields below
+	schemas    map[string]*outputSchema
+	visits     map[string]chan struct{} // by elicitation id; closed when complete
+	subscribed map[string]bool          // what a new session must be told of again
+	level      LoggingLevel             // likewise
+	renewals   map[string]*renewal      // by id of the session that was lost
+}
+
+// A renewal replaces a session that the server has ended.
+type renewal struct {
+	done chan struct{} // closed when there is a new session, or err
+	err  error
 }
 
 // A greeting is what initialize settled; it never changes.
@@ -301,6 +320,7 @@ func (cs *ClientSession) Close() error {
 		delete(c.c.sessions, c)
 		c.c.mu.Unlock()
 		c.err = c.link.close()
+		c.remember(func(*clientConn) {}) // no renewal begins any more
 		c.workers.Wait()
 		close(c.closed)
 	}
@@ -361,6 +381,8 @@ type clientCall struct {
 	params  any
 	offered func(*ServerCapabilities) bool // nil: always
 	tries   int
+	renewed bool            // a new session was opened for it
+	visited map[string]bool // ids of visits that the person agreed to
 }
 
 // A clientEra is how the calls of an era are made.
@@ -415,32 +437,104 @@ func (sessionEra) settle(ctx context.Context, cs *ClientSession, c *clientCall, 
 	if err == nil {
 		return false, nil
 	}
+	var lost *lostSession
+	if errors.As(err, &lost) && !c.renewed {
+		c.renewed = true
+		if renewErr := cs.conn.renew(ctx, lost); renewErr != nil || lost.begun {
+			return false, errors.Join(err, renewErr)
+		}
+		return true, nil
+	}
 	var e *Error
 	may := cs.conn.rev().rich() && cs.conn.c.opts.Visit != nil && c.tries <= maxRetries
 	if may && errors.As(err, &e) && e.Code == CodeURLElicitationRequired {
-		return cs.visitAll(ctx, e)
+		return cs.visitAll(ctx, c, e)
 	}
 	return false, err
 }
 
+// renew opens a new session for all calls that found the old one lost, and tells the
+// server again of subscriptions and level. It returns when that is done.
+func (c *clientConn) renew(ctx context.Context, lost *lostSession) error {
+	c.mu.Lock()
+	if c.closing.Load() {
+		c.mu.Unlock()
+		return ErrClosed
+	}
+	r := c.renewals[lost.id]
+	if r == nil {
+		r = &renewal{done: make(chan struct{})}
+		c.renewals = map[string]*renewal{lost.id: r} // older ones are of no interest
+		c.workers.Go(func() {                        // ends within the time limits of its calls, or with the session
+			r.err = c.reopen()
+			close(r.done)
+		})
+	}
+	c.mu.Unlock()
+	select {
+	case <-r.done:
+		return r.err
+	case <-ctx.Done():
+		return causeOf(ctx)
+	case <-c.p.done:
+		return c.p.over()
+	}
+}
+
+func (c *clientConn) reopen() error {
+	ctx, cancel := context.WithTimeout(context.Background(), renewTimeout)
+	defer cancel()
+	cs := c.session()
+	if err := cs.open(ctx, c.revs); err != nil {
+		return err
+	}
+	c.mu.Lock()
+	uris, level := sortedKeys(c.subscribed), c.level
+	clear(c.schemas)
+	c.mu.Unlock()
+	var err error
+	for _, uri := range uris {
+		err = errors.Join(err, cs.Subscribe(ctx, uri))
+	}
+	if level != "" {
+		err = errors.Join(err, cs.SetLoggingLevel(ctx, level))
+	}
+	if err != nil {
+		c.c.log.Warn("mcp: the new session is not like the old one", "error", err)
+	}
+	if f := c.c.opts.SessionRenewed; f != nil {
+		f(ctx, cs)
+	}
+	return nil
+}
+
 // visitAll lets the person do the visits that a call needs first, and waits until
 // the server says that they are complete.
-func (cs *ClientSession) visitAll(ctx context.Context, e *Error) (again bool, err error) {
+func (cs *ClientSession) visitAll(ctx context.Context, c *clientCall, e *Error) (again bool, err error) {
 	visits, err := requiredVisits(e)
 	if err != nil {
 		return false, fmt.Errorf("%w: %w: %w", ErrInvalidResponse, err, e)
 	}
-	ctx, cancel := context.WithTimeout(ctx, askTimeout)
-	defer cancel()
+	if c.visited == nil {
+		c.visited = map[string]bool{}
+	}
 	for _, p := range visits {
+		if c.visited[p.ElicitationID] {
+			continue
+		}
 		r, err := cs.conn.c.opts.Visit(ctx, cs, p)
 		if err != nil || !r.Accepted() {
 			return false, errors.Join(e, err)
 		}
+		c.visited[p.ElicitationID] = true
 	}
+	t := time.NewTimer(visitWait)
+	defer t.Stop()
 	for _, p := range visits {
 		select {
 		case <-cs.conn.visit(p.ElicitationID):
+		case <-t.C:
+			return true, nil // servers need not tell: the next try will
 		case <-ctx.Done():
 			return false, fmt.Errorf("mcp: waiting for elicitation %q to be complete: %w; needed by: %w", p.ElicitationID, causeOf(ctx), e)
 		case <-cs.conn.p.done:
@@ -652,11 +746,21 @@ func (cs *ClientSession) ReadResource(ctx context.Context, uri string) (*ReadRes
 
 // Subscribe asks for news of a resource, which come to ClientOptions.ResourceUpdated.
 func (cs *ClientSession) Subscribe(ctx context.Context, uri string) error {
-	return cs.call(ctx, &clientCall{method: methodSubscribe, params: &SubscribeParams{URI: uri}, offered: offersUpdates}, &EmptyResult{})
+	err := cs.call(ctx, &clientCall{method: methodSubscribe, params: &SubscribeParams{URI: uri}, offered: offersUpdates}, &EmptyResult{})
+	if err == nil {
+		cs.conn.remember(func(c *clientConn) {
+			if c.subscribed == nil {
+				c.subscribed = map[string]bool{}
+			}
+			c.subscribed[uri] = true
+		})
+	}
+	return err
 }
 
 // Unsubscribe ends what Subscribe began.
 func (cs *ClientSession) Unsubscribe(ctx context.Context, uri string) error {
+	cs.conn.remember(func(c *clientConn) { delete(c.subscribed, uri) })
 	return cs.call(ctx, &clientCall{method: methodUnsubscribe, params: &SubscribeParams{URI: uri}, offered: offersUpdates}, &EmptyResult{})
 }
 
@@ -691,7 +795,18 @@ func (cs *ClientSession) SetLoggingLevel(ctx context.Context, level LoggingLevel
 	if level.rank() < 0 {
 		return fmt.Errorf("mcp: unknown log level %q", level)
 	}
-	return cs.call(ctx, &clientCall{method: methodSetLevel, params: &SetLevelParams{Level: level}, offered: offersLogging}, &EmptyResult{})
+	err := cs.call(ctx, &clientCall{method: methodSetLevel, params: &SetLevelParams{Level: level}, offered: offersLogging}, &EmptyResult{})
+	if err == nil {
+		cs.conn.remember(func(c *clientConn) { c.level = level })
+	}
+	return err
+}
+
+// remember changes what a new session must be told of again.
+func (c *clientConn) remember(change func(*clientConn)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	change(c)
 }
 
 // session is what handlers get.

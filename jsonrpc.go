@@ -557,7 +557,7 @@ type peer struct {
 	limit     int                             // requests running at once
 	malformed func(data []byte, reason error) // told of what is no message; nil: not told
 	done      chan struct{}                   // closed with cause
-	lose      func(error)                     // told that the other side has ended the session; nil: not told
+	lose      func(*lostSession)              // told that the other side has ended the session
 	mute      bool                            // does not answer what is no request: a client
 	crash     bool                            // a panic goes on, after it was logged
 

@@ -30,6 +30,8 @@ var readingOrder = [][]string{
 	{"ask.go"},
 	{"server.go"},
 	{"client.go"},
+	{"streamable.go"},
+	{"streamableclient.go"},
 }
 
 // switches are the functions that lead from what stands earlier to what stands

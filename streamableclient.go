@@ -146,26 +146,12 @@ type httpLink struct {
 	workers sync.WaitGroup // what is neither of the crew nor of a caller
 }
 
-// errSessionLost says that the server does not know the session any more.
-type errSessionLost struct{ id string }
-
-func (*errSessionLost) Error() string { return "mcp: the server has ended the session" }
-
 func (l *httpLink) exchanges() bool { return true }
 
 func (l *httpLink) settled(rev revision) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.rev = rev
-}
-
-// lose forgets a session that the server has ended.
-func (l *httpLink) lose(id string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.session == id {
-		l.session, l.rev = "", 0
-	}
 }
 
 func (l *httpLink) send(ctx context.Context, m *outgoing) error {
@@ -299,7 +285,7 @@ func (l *httpLink) post(ctx context.Context, data []byte, what string) error {
 	case resp.StatusCode/100 == 2:
 		return nil
 	case resp.StatusCode == http.StatusNotFound && id != "":
-		return &errSessionLost{id}
+		return &lostSession{id, false}
 	}
 	return httpError(resp)
 }
@@ -370,7 +356,7 @@ func (x *httpExchange) run() error {
 	defer func() { x.linger(resp.Body) }()
 	switch {
 	case resp.StatusCode == http.StatusNotFound && session != "":
-		return &errSessionLost{session}
+		return &lostSession{session, false}
 	case resp.StatusCode/100 == 2:
 		return x.read(resp)
 	}
@@ -535,7 +521,7 @@ func (x *httpExchange) resume() (final bool, err error) {
 	case resp.StatusCode == http.StatusOK && kind == typeEvents:
 		return false, x.stream(resp.Body)
 	case resp.StatusCode == http.StatusNotFound && session != "":
-		return true, &errSessionLost{session}
+		return true, &lostSession{session, true}
 	}
 	return resp.StatusCode < 500, httpError(resp)
 }
@@ -707,7 +693,7 @@ func (l *httpLink) listen() {
 				}
 			case resp.StatusCode == http.StatusNotFound && session != "" && fails+len(last) > 0:
 				_ = resp.Body.Close()
-				l.p.lose(&errSessionLost{session})
+				l.p.lose(&lostSession{session, false})
 				return
 			case resp.StatusCode == http.StatusBadRequest && last != "":
 				last = "" // what was missed is gone
