@@ -1147,13 +1147,18 @@ func TestVisitsRequired(t *testing.T) {
 	open := shakeHands(Revision20251125, caps, everything)
 	done := `> {"jsonrpc":"2.0","id":3,"result":{"content":[]}}`
 
-	talk(t, subject(""), open+call(2)+refused(2)+complete("e1")+complete("unknown")+complete("e1")+". 9m"+complete("e2")+call(3)+done)
+	talk(t, subject(""), open+call(2)+refused(2)+complete("e1")+complete("unknown")+complete("e1")+". 59s"+complete("e2")+call(3)+done)
 	checkVisited(both)
 	// it was complete before anybody waited
 	talk(t, subject(""), open+call(2)+complete("e2")+complete("e1")+refused(2)+call(3)+done)
 	checkVisited(both)
-	talk(t, subject(`mcp: tools/call: mcp: waiting for elicitation "e1" to be complete: context deadline exceeded; needed by: sign in (code -32042)`),
-		open+call(2)+refused(2)+". 10m\n")
+	// servers need not tell: the call is tried again, and nobody asked again
+	script := open + call(2) + refused(2)
+	for id := 3; id <= 2+maxRetries; id++ {
+		script += ". 1m\n" + call(id) + refused(id)
+	}
+	talk(t, subject("mcp: tools/call: sign in (code -32042)"), script)
+	checkVisited(both)
 	talk(t, subject("mcp: connection closed: EOF"), open+call(2)+refused(2)+"$")
 
 	action = "decline"

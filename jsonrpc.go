@@ -549,6 +549,14 @@ type incoming struct {
 	cancelled bool // by the peer: there will be no answer; guarded by p.mu
 }
 
+// A lostSession says that the server does not know the session any more.
+type lostSession struct {
+	id    string // a secret
+	begun bool   // the server may have begun to serve the call
+}
+
+func (*lostSession) Error() string { return "mcp: the server has ended the session" }
+
 // A peer is one end of a connection.
 type peer struct {
 	side      side

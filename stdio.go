@@ -545,14 +545,6 @@ type link interface {
 	close() error         // returns when all its goroutines have ended
 }
 
-// A lostSession says that the server does not know the session any more.
-type lostSession struct {
-	id    string // a secret
-	begun bool   // the server may have begun to serve the call
-}
-
-func (*lostSession) Error() string { return "mcp: the server has ended the session" }
-
 // A connLink is a link over a Conn.
 type connLink struct {
 	*duplex

@@ -50,7 +50,7 @@ const (
 	writeTimeout       = 30 * time.Second // for a client to take an event
 	headerTimeout      = 10 * time.Second // to read the header of a request
 	maxHeader          = 64 << 10
-	socketBuffer       = 64 << 10 // bytes that surely are written without waiting
+	socketBuffer       = 64 << 10         // bytes that surely are written without waiting
 	drainTimeout       = 10 * time.Second // for running requests, at the end of ListenAndServe
 
 	headerSession  = "Mcp-Session-Id"
