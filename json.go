@@ -1417,7 +1417,7 @@ func appendString(b []byte, s string) []byte {
 	if !utf8.ValidString(s) {
 		s = string([]rune(s))
 	}
-	b = append(b, '"')
+	b = append(slices.Grow(b, len(s)+2), '"')
 	for {
 		n := plain(s)
 		b = append(b, s[:n]...)
