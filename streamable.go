@@ -26,6 +26,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"mime"
 	"net"
 	"net/http"
@@ -118,6 +119,7 @@ type HTTPHandler struct {
 
 	mu       sync.Mutex // guards the fields below
 	sessions map[string]*httpSession
+	old      map[string]*sseSession // over HTTP+SSE
 	draining bool
 	sweeper  *time.Timer // looks for idle sessions while there are any
 
@@ -160,15 +162,12 @@ func (h *HTTPHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // Shutdown refuses new requests, ends the streams that only listen, waits for
-// running requests as long as ctx lets it, and ends all sessions. It returns the
-// error of ctx if requests had to be cancelled.
+// running requests as long as ctx lets it, taking what they wait for, and ends all
+// sessions. It returns the error of ctx if requests had to be cancelled.
 func (h *HTTPHandler) Shutdown(ctx context.Context) error {
 	h.mu.Lock()
 	h.draining = true
-	var all []*httpSession
-	for _, s := range h.sessions {
-		all = append(all, s)
-	}
+	all, old := slices.Collect(maps.Values(h.sessions)), slices.Collect(maps.Values(h.old))
 	h.mu.Unlock()
 	for _, s := range all {
 		s.stopListening()
@@ -179,6 +178,12 @@ func (h *HTTPHandler) Shutdown(ctx context.Context) error {
 			err = context.Cause(ctx)
 		}
 		s.close(errors.New("the server shuts down"))
+	}
+	for _, s := range old {
+		if !s.p.quiet(ctx) {
+			err = context.Cause(ctx)
+		}
+		s.drop()
 	}
 	h.cleanups.Wait()
 	return err
@@ -199,9 +204,8 @@ func ListenAndServe(ctx context.Context, addr string, handler http.Handler) erro
 	return Serve(ctx, l, handler)
 }
 
-// Serve is ListenAndServe on a listener, which it closes. If handler, or what is
-// inside it, is an HTTPHandler, let ctx end first and call its Shutdown from the
-// function that stop is set to.
+// Serve is ListenAndServe on a listener, which it closes. An HTTPHandler that is
+// inside of handler must be shut down before ctx ends.
 func Serve(ctx context.Context, l net.Listener, handler http.Handler) error {
 	server := &http.Server{Handler: handler, ReadHeaderTimeout: headerTimeout, MaxHeaderBytes: maxHeader}
 	ended := make(chan error, 1)
@@ -378,6 +382,8 @@ func (h *HTTPHandler) post(w http.ResponseWriter, r *http.Request, identity *Ide
 		h.refuse(w, r, ID{}, f.bad)
 	case e != nil && !opens:
 		h.refuse(w, r, id, e)
+	case h.refuses(f):
+		h.refuse(w, r, id, errDraining)
 	case h.Sessionless:
 		h.postAlone(w, r, f, identity, cmp.Or(rev, assumed))
 	default:
@@ -389,6 +395,18 @@ func (h *HTTPHandler) post(w http.ResponseWriter, r *http.Request, identity *Ide
 		defer s.leave()
 		h.exchange(w, r, s, f, opens)
 	}
+}
+
+// refuses reports whether messages come too late: while the server shuts down,
+// requests do, but not what running ones wait for.
+func (h *HTTPHandler) refuses(f *frame) bool {
+	return h.drains() && slices.ContainsFunc(f.messages, func(m message) bool { return m.kind == requestMessage })
+}
+
+func (h *HTTPHandler) drains() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.draining
 }
 
 // assumed is the revision of a request that says nothing of it (Transports, Protocol
@@ -558,12 +576,9 @@ type event struct {
 
 func (h *HTTPHandler) newSession(identity *Identity) (*httpSession, *Error) {
 	h.mu.Lock()
-	full, draining := len(h.sessions) >= cmp.Or(h.MaxSessions, defaultSessions), h.draining
+	full := len(h.sessions) >= cmp.Or(h.MaxSessions, defaultSessions)
 	h.mu.Unlock()
-	switch {
-	case draining:
-		return nil, errDraining
-	case full:
+	if full {
 		return nil, Errorf(CodeInternalError, "too many sessions: the limit is %d", cmp.Or(h.MaxSessions, defaultSessions)).
 			WithHTTP(http.StatusServiceUnavailable, http.Header{"Retry-After": {"10"}})
 	}
@@ -622,12 +637,6 @@ func (s *httpSession) belongsTo(identity *Identity) bool {
 
 // enter begins an HTTP request of the session.
 func (s *httpSession) enter(h *HTTPHandler) *Error {
-	h.mu.Lock()
-	draining := h.draining
-	h.mu.Unlock()
-	if draining {
-		return errDraining
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	limit := cmp.Or(h.MaxStreams, s.p.limit+defaultStreams)
@@ -1061,6 +1070,9 @@ func (h *HTTPHandler) get(w http.ResponseWriter, r *http.Request, identity *Iden
 	if from := r.Header.Values(headerEvent); len(from) > 0 && from[0] != "" {
 		return h.resume(w, r, s, from)
 	}
+	if h.drains() {
+		return errDraining
+	}
 	st := &httpStream{s: s, log: h.log(), rev: s.opened.Load().rev, listens: true, over: make(chan struct{}), retry: cmp.Or(h.Retry, defaultRetry)}
 	c := st.attach(w)
 	st.mu.Lock()
@@ -1214,14 +1226,10 @@ func (h *HTTPHandler) delete(w http.ResponseWriter, r *http.Request, identity *I
 //
 // Deprecated: by the protocol from 2025-03-26 on.
 func (h *HTTPHandler) SSE() http.Handler {
-	return &sseHandler{h: h, sessions: map[string]*sseSession{}}
+	return &sseHandler{h}
 }
 
-type sseHandler struct {
-	h        *HTTPHandler
-	mu       sync.Mutex // guards sessions
-	sessions map[string]*sseSession
-}
+type sseHandler struct{ h *HTTPHandler }
 
 // An sseSession is a session whose one stream carries everything.
 type sseSession struct {
@@ -1255,37 +1263,43 @@ func (h *sseHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func (h *sseHandler) open(w http.ResponseWriter, r *http.Request, identity *Identity) *Error {
-	h.h.mu.Lock()
-	draining := h.h.draining
-	h.h.mu.Unlock()
-	if draining {
-		return errDraining
-	}
 	c := &httpConn{w: w, rc: http.NewResponseController(w), gone: make(chan struct{})}
 	s := &sseSession{session: h.h.Server.newSession(), identity: identity, c: c, log: h.h.log()}
 	id := rand.Text()
-	h.mu.Lock()
-	full := len(h.sessions) >= cmp.Or(h.h.MaxSessions, defaultSessions)
-	if !full {
-		h.sessions[id] = s
-	}
-	h.mu.Unlock()
-	if full {
+	if e := h.keep(id, s); e != nil {
 		s.end()
-		return Errorf(CodeInternalError, "too many sessions").WithHTTP(http.StatusServiceUnavailable, http.Header{"Retry-After": {"10"}})
+		return e
 	}
 	(&httpStream{}).startEvents(c)
 	where := url.URL{Path: r.URL.Path, RawQuery: "sessionId=" + id}
 	s.write("event: endpoint\ndata: " + where.RequestURI() + "\n\n")
 	s.connect(s, func(error) { s.drop() })
 	h.serve(r, s, c)
-	h.mu.Lock()
-	delete(h.sessions, id)
-	h.mu.Unlock()
+	h.h.mu.Lock()
+	delete(h.h.old, id)
+	h.h.mu.Unlock()
 	s.p.shut(errGone)
 	s.drop()
 	_ = s.p.wait()
 	s.end()
+	return nil
+}
+
+// keep makes a session known.
+func (h *sseHandler) keep(id string, s *sseSession) *Error {
+	h.h.mu.Lock()
+	defer h.h.mu.Unlock()
+	limit := cmp.Or(h.h.MaxSessions, defaultSessions)
+	switch {
+	case h.h.draining:
+		return errDraining
+	case len(h.h.old) >= limit:
+		return Errorf(CodeInternalError, "too many sessions: the limit is %d", limit).
+			WithHTTP(http.StatusServiceUnavailable, http.Header{"Retry-After": {"10"}})
+	case h.h.old == nil:
+		h.h.old = map[string]*sseSession{}
+	}
+	h.h.old[id] = s
 	return nil
 }
 
@@ -1310,9 +1324,9 @@ func (h *sseHandler) serve(r *http.Request, s *sseSession, c *httpConn) {
 
 func (h *sseHandler) post(w http.ResponseWriter, r *http.Request, identity *Identity) *Error {
 	id := r.URL.Query().Get("sessionId")
-	h.mu.Lock()
-	s := h.sessions[id]
-	h.mu.Unlock()
+	h.h.mu.Lock()
+	s := h.h.old[id]
+	h.h.mu.Unlock()
 	switch {
 	case id == "":
 		return Errorf(CodeInvalidRequest, "no sessionId in the URL: open the stream first")
@@ -1320,8 +1334,11 @@ func (h *sseHandler) post(w http.ResponseWriter, r *http.Request, identity *Iden
 		return Errorf(CodeInvalidRequest, "no such session").WithHTTP(http.StatusNotFound, nil)
 	}
 	f, e := h.h.readBody(w, r)
-	if e != nil {
+	switch {
+	case e != nil:
 		return e
+	case h.h.refuses(f):
+		return errDraining
 	}
 	s.p.accept(context.WithoutCancel(r.Context()), f, &arrival{out: s, header: r.Header, identity: identity})
 	w.WriteHeader(http.StatusAccepted)
