@@ -1,0 +1,87 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"example.com/mcp"
+)
+
+// addAskingTools registers the tools that ask something of the client.
+func addAskingTools(s *mcp.Server) (err error) {
+	tool(s, &err, "test_sampling", "Asks the client's model", askModel)
+	tool(s, &err, "test_elicitation", "Asks the person by form", func(ctx context.Context, r *mcp.Request, in struct {
+		Message string `json:"message" jsonschema:"The message to show the user"`
+	}) (string, error) {
+		return askForm(ctx, r, "User response", in.Message, userForm)
+	})
+	tool(s, &err, "test_elicitation_sep1034_defaults", "Asks by a form with default values", func(ctx context.Context, r *mcp.Request, _ none) (string, error) {
+		return askForm(ctx, r, "Elicitation completed", "Please check these values", defaultsForm)
+	})
+	tool(s, &err, "test_elicitation_sep1330_enums", "Asks by a form with all kinds of choices", func(ctx context.Context, r *mcp.Request, _ none) (string, error) {
+		return askForm(ctx, r, "Elicitation completed", "Please choose", choicesForm)
+	})
+	return err
+}
+
+func askModel(ctx context.Context, r *mcp.Request, in struct {
+	Prompt string `json:"prompt" jsonschema:"The prompt to send to the LLM"`
+}) (string, error) {
+	answer, err := r.Sample(ctx, &mcp.CreateMessageParams{
+		Messages:  []*mcp.SamplingMessage{{Role: mcp.RoleUser, Content: []mcp.Content{text(in.Prompt)}}},
+		MaxTokens: 100,
+	})
+	if err != nil {
+		return "", err
+	}
+	var said []string
+	for _, c := range answer.Content {
+		if t, ok := c.(*mcp.TextContent); ok {
+			said = append(said, t.Text)
+		}
+	}
+	return "LLM response: " + strings.Join(said, "\n"), nil
+}
+
+// askForm asks by a form, given as the JSON text of its schema, and returns the
+// answer in words that begin with what.
+func askForm(ctx context.Context, r *mcp.Request, what, message, form string) (string, error) {
+	p := &mcp.ElicitParams{Message: message, RequestedSchema: &mcp.FormSchema{}}
+	if err := json.Unmarshal([]byte(form), p.RequestedSchema); err != nil {
+		return "", err
+	}
+	answer, err := r.Elicit(ctx, p)
+	if err != nil {
+		return "", err
+	}
+	content := answer.Content
+	if content == nil {
+		content = json.RawMessage("{}")
+	}
+	return fmt.Sprintf("%s: action=%s, content=%s", what, answer.Action, content), nil
+}
+
+const userForm = `{"type":"object","properties":{
+  "username": {"type":"string","description":"User's response"},
+  "email": {"type":"string","description":"User's email address"}
+},"required":["username","email"]}`
+
+const defaultsForm = `{"type":"object","properties":{
+  "name": {"type":"string","description":"User name","default":"John Doe"},
+  "age": {"type":"integer","description":"User age","default":30},
+  "score": {"type":"number","description":"User score","default":95.5},
+  "status": {"type":"string","description":"User status","enum":["active","inactive","pending"],"default":"active"},
+  "verified": {"type":"boolean","description":"Verification status","default":true}
+},"required":[]}`
+
+const choicesForm = `{"type":"object","properties":{
+  "untitledSingle": {"type":"string","description":"Select one option","enum":["option1","option2","option3"]},
+  "titledSingle": {"type":"string","description":"Select one option with titles","oneOf":[
+    {"const":"value1","title":"First Option"},{"const":"value2","title":"Second Option"},{"const":"value3","title":"Third Option"}]},
+  "legacyEnum": {"type":"string","description":"Select one option (legacy)","enum":["opt1","opt2","opt3"],"enumNames":["Option One","Option Two","Option Three"]},
+  "untitledMulti": {"type":"array","description":"Select multiple options","minItems":1,"maxItems":3,"items":{"type":"string","enum":["option1","option2","option3"]}},
+  "titledMulti": {"type":"array","description":"Select multiple options with titles","minItems":1,"maxItems":3,"items":{"anyOf":[
+    {"const":"value1","title":"First Choice"},{"const":"value2","title":"Second Choice"},{"const":"value3","title":"Third Choice"}]}}
+},"required":[]}`

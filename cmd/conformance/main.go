@@ -1,0 +1,101 @@
+// Command conformance is what the official conformance suite of the Model Context
+// Protocol is run against: a server that offers the fixtures which the suite asks
+// for, and a client that acts out its scenarios.
+//
+//	conformance server [-http ADDR] [-tools N] [-revision R]
+//	conformance client URL
+//
+// With -http the server is at /mcp of that address, and says where on stderr;
+// without it speaks over stdin and stdout. It also offers tools to measure with.
+// The client takes the scenario and the newest revision to speak from the
+// environment, as the suite sets it.
+//
+// The files, in reading order: main.go, server.go, tools.go and asking.go (tools
+// that the suite calls), measure.go (tools to measure with), content.go (resources
+// and prompts), client.go.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"example.com/mcp"
+)
+
+// Exit codes.
+const (
+	exitOK = iota
+	exitFailure
+	exitUsage
+)
+
+const usage = `usage: conformance server [-http ADDR] [-tools N] [-revision R]
+       conformance client URL
+`
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second signal ends the process at once
+	err := run(ctx, os.Args[1:], os.Stderr)
+	var wrong usageError
+	switch {
+	case err == nil:
+		os.Exit(exitOK)
+	case errors.As(err, &wrong):
+		fmt.Fprintf(os.Stderr, "conformance: %v\n%s", err, usage)
+		os.Exit(exitUsage)
+	}
+	fmt.Fprintln(os.Stderr, "conformance:", err)
+	os.Exit(exitFailure)
+}
+
+// A usageError is a command line that makes no sense.
+type usageError struct{ error }
+
+func run(ctx context.Context, args []string, stderr io.Writer) error {
+	if len(args) == 0 {
+		return usageError{errors.New("want server or client")}
+	}
+	switch args[0] {
+	case "server":
+		return runServer(ctx, args[1:], stderr)
+	case "client":
+		if len(args) != 2 {
+			return usageError{fmt.Errorf("client: want one URL, got %d arguments", len(args)-1)}
+		}
+		return act(ctx, os.Getenv("MCP_CONFORMANCE_SCENARIO"), os.Getenv("MCP_CONFORMANCE_PROTOCOL_VERSION"),
+			&mcp.HTTPTransport{URL: args[1]})
+	}
+	return usageError{fmt.Errorf("unknown command %q", args[0])}
+}
+
+func runServer(ctx context.Context, args []string, stderr io.Writer) error {
+	flags := flag.NewFlagSet("server", flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	addr := flags.String("http", "", "")
+	dummies := flags.Int("tools", 0, "")
+	revision := flags.String("revision", "", "")
+	if err := flags.Parse(args); err != nil {
+		return usageError{err}
+	}
+	if flags.NArg() > 0 {
+		return usageError{fmt.Errorf("server: unexpected argument %q", flags.Arg(0))}
+	}
+	s, err := newServer(*dummies, *revision)
+	if err != nil {
+		return err
+	}
+	if *addr != "" {
+		return serveHTTP(ctx, s, *addr, stderr)
+	}
+	if err := s.Run(ctx, mcp.Stdio()); ctx.Err() == nil {
+		return err
+	}
+	return nil
+}

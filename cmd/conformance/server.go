@@ -1,0 +1,62 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"time"
+
+	"example.com/mcp"
+)
+
+// endpoint is the path that the suite expects.
+const endpoint = "/mcp"
+
+// newServer makes the server with all its fixtures and n dummy tools, for one
+// revision or, where that is "", all.
+func newServer(n int, revision string) (*mcp.Server, error) {
+	o := &mcp.ServerOptions{
+		Instructions: "Fixtures of the conformance suite; nothing here is of use otherwise.",
+		PageSize:     1_000_000, // the suite follows no cursors
+		Complete:     complete,
+		Subscribe:    subscribe,
+	}
+	if revision != "" {
+		o.Revisions = []string{revision}
+	}
+	s := mcp.NewServer(&mcp.Implementation{Name: "conformance", Title: "Conformance fixtures", Version: "1.0.0"}, o)
+	for _, add := range []func(*mcp.Server) error{addTools, addAskingTools, addMeasuringTools, addResources, addPrompts} {
+		if err := add(s); err != nil {
+			return nil, err
+		}
+	}
+	return s, addDummies(s, n)
+}
+
+// serveHTTP serves s until ctx ends. It says on stderr where, as soon as clients can
+// connect.
+func serveHTTP(ctx context.Context, s *mcp.Server, addr string, stderr io.Writer) error {
+	l, err := net.Listen("tcp", addr)
+	if err != nil {
+		return err
+	}
+	h := &mcp.HTTPHandler{Server: s}
+	mux := http.NewServeMux()
+	mux.Handle(endpoint, h)
+	fmt.Fprintf(stderr, "listening on http://%s%s\n", l.Addr(), endpoint)
+
+	down := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(down)
+		bound, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+		defer cancel()
+		_ = h.Shutdown(bound)
+	})
+	err = mcp.Serve(ctx, l, mux)
+	if !stop() {
+		<-down
+	}
+	return err
+}
