@@ -1,7 +1,11 @@
-// Command mcp-server serves a folder to a client of the Model Context Protocol,
-// over stdin and stdout.
+// Command mcp-server serves a folder to clients of the Model Context Protocol: to one
+// over stdin and stdout, or to any number over HTTP.
 //
 //	mcp-server [-read-only] [-v] DIR
+//	mcp-server -http :8080 [-sse] [-allow-host NAME] [-allow-origin ORIGIN] DIR
+//
+// Over HTTP it serves at /mcp, on this machine unless ADDR has a host. Nobody is
+// asked who they are. SIGTERM and SIGINT let running calls finish for a while.
 //
 // Every file is a resource; tools search, read, write and sum them up; prompts
 // explain a file or review a folder. Nothing outside of the folder can be reached,
@@ -9,8 +13,8 @@
 // outside of those.
 //
 // The files, in reading order: main.go (flags, and what the server says of itself),
-// folder.go (paths, and what a request may reach), content.go (files as content),
-// resources.go, watch.go (subscriptions), tools.go, write.go (the tools that change
+// http.go, folder.go (paths, and what a request may reach), content.go (files as
+// content), resources.go, watch.go (subscriptions), tools.go, write.go (the tools that change
 // files), prompts.go.
 package main
 
@@ -55,8 +59,13 @@ func run(ctx context.Context, args []string, connect func() mcp.Conn, stdout, st
 	readOnly := flags.Bool("read-only", false, "offer no tool that changes files")
 	verbose := flags.Bool("v", false, "log to stderr")
 	showVersion := flags.Bool("version", false, "print the version and exit")
+	var o web
+	flags.StringVar(&o.addr, "http", "", "serve over HTTP at `ADDR`, such as :8080, under /mcp; without a host in it, on this machine only")
+	flags.BoolVar(&o.sse, "sse", false, "also serve clients that know only HTTP+SSE of 2024-11-05, under /sse")
+	flags.Var((*texts)(&o.hosts), "allow-host", "let the server be reached under this `NAME`; may be given several times")
+	flags.Var((*texts)(&o.origins), "allow-origin", "let pages of this `ORIGIN`, such as https://app.example.com, use the server; may be given several times")
 	usage := func(w io.Writer) {
-		fmt.Fprintf(w, "usage: %s [flags] DIR\n\nServes the folder DIR over the Model Context Protocol, on stdin and stdout.\n\n", name)
+		fmt.Fprintf(w, "usage: %s [flags] DIR\n\nServes the folder DIR over the Model Context Protocol, on stdin and stdout or over HTTP.\n\n", name)
 		flags.SetOutput(w)
 		flags.PrintDefaults()
 	}
@@ -70,6 +79,8 @@ func run(ctx context.Context, args []string, connect func() mcp.Conn, stdout, st
 		return exitOK
 	case err == nil && flags.NArg() != 1:
 		err = fmt.Errorf("want one folder, got %d arguments", flags.NArg())
+	case err == nil:
+		err = o.check()
 	}
 	if err != nil {
 		fmt.Fprintf(stderr, "%s: %v\n", name, err)
@@ -80,16 +91,32 @@ func run(ctx context.Context, args []string, connect func() mcp.Conn, stdout, st
 	if *verbose {
 		log = slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	}
-	if err := serve(ctx, flags.Arg(0), *readOnly, log, connect); err != nil {
+	err = serve(ctx, flags.Arg(0), *readOnly, log, func(ctx context.Context, s *mcp.Server) error {
+		if o.addr != "" {
+			return o.serve(ctx, s, stderr)
+		}
+		return s.Run(ctx, connect())
+	})
+	if err != nil {
 		fmt.Fprintf(stderr, "%s: %v\n", name, err)
 		return exitFailure
 	}
 	return exitOK
 }
 
-// serve serves a folder to one client until the client is gone or ctx ends, which
-// both are good ends.
-func serve(ctx context.Context, dir string, readOnly bool, log *slog.Logger, connect func() mcp.Conn) error {
+// A texts is a flag that may be given several times.
+type texts []string
+
+func (t *texts) String() string { return "" }
+
+func (t *texts) Set(text string) error {
+	*t = append(*t, text)
+	return nil
+}
+
+// serve serves a folder until the client is gone or ctx ends, which both are good
+// ends.
+func serve(ctx context.Context, dir string, readOnly bool, log *slog.Logger, run func(context.Context, *mcp.Server) error) error {
 	f, err := openFolder(dir)
 	if err != nil {
 		return err
@@ -98,7 +125,7 @@ func serve(ctx context.Context, dir string, readOnly bool, log *slog.Logger, con
 	s := newServer(f, readOnly, log)
 	defer s.watch.close()
 	log.Info("serving", "folder", f.path, "read-only", readOnly)
-	err = s.mcp.Run(ctx, connect())
+	err = run(ctx, s.mcp)
 	if ctx.Err() != nil {
 		log.Info("interrupted")
 		return nil

@@ -226,6 +226,9 @@ func TestFlags(t *testing.T) {
 		{nil, 2, "", "mcp-server: want one folder, got 0 arguments\n" + usage},
 		{[]string{dir, dir}, 2, "", "mcp-server: want one folder, got 2 arguments\n" + usage},
 		{[]string{"-x", dir}, 2, "", "mcp-server: flag provided but not defined: -x\n" + usage},
+		{[]string{"-sse", dir}, 2, "", "mcp-server: -sse, -allow-host and -allow-origin are for -http\n" + usage},
+		{[]string{"-http", "8080", dir}, 2, "", "mcp-server: address 8080: missing port in address\n" + usage},
+		{[]string{"-http", "203.0.113.1:1", dir}, 1, "", "mcp-server: listen tcp 203.0.113.1:1: "},
 		{[]string{filepath.Join(dir, "none")}, 1, "", "mcp-server: lstat "},
 		{[]string{filepath.Join(dir, "f")}, 1, "", "mcp-server: open "},
 	} {
