@@ -35,7 +35,8 @@ const (
 	lingerBytes    = 256 << 10
 	excerptBytes   = 512 // of a body that is no answer
 	maxRedirects   = 5
-	maxListenFails = 10 // tries to listen in a row
+	maxListenFails = 10                     // tries to listen in a row
+	listenGrace    = 500 * time.Millisecond // for the answer to the first of them
 )
 
 // An HTTPTransport reaches a server over Streamable HTTP, or, if the server does not
@@ -159,7 +160,7 @@ func (l *httpLink) send(ctx context.Context, m *outgoing) error {
 		defer m.data.free()
 		err := l.post(ctx, m.data.b, m.method)
 		if err == nil && m.method == noteInitialized && !l.t.NoListen {
-			l.work(l.listen)
+			l.listenSoon(ctx)
 		}
 		return err
 	}
@@ -673,9 +674,22 @@ func (s *sseReader) line() ([]byte, error) {
 	}
 }
 
+// listenSoon begins to listen. It waits until the server knows, since what a server
+// says of its own accord it may say before anybody listens, and then it is lost; but
+// not for long, since a server may answer only when it has something to say.
+func (l *httpLink) listenSoon(ctx context.Context) {
+	ctx, opened := context.WithTimeout(ctx, listenGrace)
+	l.work(func() {
+		defer opened()
+		l.listen(opened)
+	})
+	<-ctx.Done()
+}
+
 // listen reads what no request causes, from a GET, and comes back when the stream
-// is lost. A server without such a stream is left alone.
-func (l *httpLink) listen() {
+// is lost. A server without such a stream is left alone. opened is called once the
+// server has answered.
+func (l *httpLink) listen(opened func()) {
 	retry, last := time.Duration(-1), ""
 	for fails := 0; fails < maxListenFails; {
 		session, _ := l.target()
@@ -684,6 +698,7 @@ func (l *httpLink) listen() {
 			header.Set(headerEvent, last)
 		}
 		resp, err := l.do(l.ctx, http.MethodGet, l.url, nil, header)
+		opened()
 		if err == nil {
 			kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 			switch {
