@@ -267,7 +267,14 @@ func (l *httpLink) do(ctx context.Context, method string, u *url.URL, body []byt
 		r.Header.Set(headerRevision, l.rev.String())
 	}
 	l.mu.Unlock()
-	return l.client.Do(r)
+	resp, err := l.client.Do(r)
+	var failed *url.Error
+	if errors.As(err, &failed) {
+		if u, parseErr := url.Parse(failed.URL); parseErr == nil {
+			failed.URL = bare(u)
+		}
+	}
+	return resp, err
 }
 
 // post sends what gets no answer, and waits until the server has taken it.
