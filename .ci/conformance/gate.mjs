@@ -1,7 +1,8 @@
 // Judges a run of the conformance suite: every scenario of the set ran, has a
-// SUCCESS, and neither a FAILURE nor a WARNING. Usage: gate.mjs SET DIR
+// SUCCESS, and neither a FAILURE nor a WARNING; a client had nothing to complain
+// about. Usage: gate.mjs SET DIR
 import { existsSync, readFileSync, readdirSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 
 const server = `
   server-initialize server-session-lifecycle ping logging-set-level completion-complete
@@ -57,8 +58,11 @@ function results(dir) {
 function problems(file) {
   const checks = JSON.parse(readFileSync(file));
   const bad = checks.filter((c) => c.status === "FAILURE" || c.status === "WARNING");
-  if (!bad.length && !checks.some((c) => c.status === "SUCCESS")) return ["no check succeeded"];
-  return bad.map((c) => `${c.status} ${c.id}: ${c.errorMessage ?? c.description} ${JSON.stringify(c.details ?? {})}`);
+  const wrong = bad.map((c) => `${c.status} ${c.id}: ${c.errorMessage ?? c.description} ${JSON.stringify(c.details ?? {})}`);
+  if (!bad.length && !checks.some((c) => c.status === "SUCCESS")) wrong.push("no check succeeded");
+  const stderr = join(dirname(file), "stderr.txt");
+  const said = existsSync(stderr) ? readFileSync(stderr, "utf8").trim() : "";
+  return said ? [...wrong, said] : wrong;
 }
 
 const [set, dir] = process.argv.slice(2);

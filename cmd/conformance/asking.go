@@ -29,15 +29,15 @@ func addAskingTools(s *mcp.Server) (err error) {
 func askModel(ctx context.Context, r *mcp.Request, in struct {
 	Prompt string `json:"prompt" jsonschema:"The prompt to send to the LLM"`
 }) (string, error) {
-	answer, err := r.Sample(ctx, &mcp.CreateMessageParams{
+	answers, err := r.Ask(ctx, mcp.Question{Sample: &mcp.CreateMessageParams{
 		Messages:  []*mcp.SamplingMessage{{Role: mcp.RoleUser, Content: []mcp.Content{text(in.Prompt)}}},
 		MaxTokens: 100,
-	})
+	}})
 	if err != nil {
 		return "", err
 	}
 	var said []string
-	for _, c := range answer.Content {
+	for _, c := range answers[0].Sample.Content {
 		if t, ok := c.(*mcp.TextContent); ok {
 			said = append(said, t.Text)
 		}

@@ -11,7 +11,6 @@ import (
 
 const watched = "test://watched-resource"
 
-// addResources registers the resources; the first one listed can be read.
 func addResources(s *mcp.Server) (err error) {
 	resource := func(name, title, mimeType string, c *mcp.ResourceContents) {
 		if err == nil {

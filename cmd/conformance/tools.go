@@ -35,8 +35,7 @@ func constant(s *mcp.Server, err *error, name, description string, content ...mc
 	tool(s, err, name, description, func(context.Context, *mcp.Request, none) ([]mcp.Content, error) { return content, nil })
 }
 
-// addTools registers the tools that speak to nobody but their caller. The first one
-// can be called without arguments, as the suite wants it.
+// addTools registers the tools that speak to nobody but their caller.
 func addTools(s *mcp.Server) (err error) {
 	constant(s, &err, "test_simple_text", "Returns one fixed text block", text("This is a simple text response for testing."))
 	constant(s, &err, "test_image_content", "Returns one PNG image block", picture())

@@ -1,0 +1,455 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"regexp"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"example.com/mcp"
+)
+
+// with lets test use a session with the server, in a bubble.
+func with(t *testing.T, dummies int, revision string, o *mcp.ClientOptions, test func(t *testing.T, cs *mcp.ClientSession)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		s, err := newServer(dummies, revision)
+		if err != nil {
+			t.Fatal(err)
+		}
+		here, there := mcp.Pipe()
+		ended := make(chan error)
+		go func() { ended <- s.Run(t.Context(), there) }()
+		cs, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, o).Connect(t.Context(), &mcp.ConnTransport{Conn: here})
+		if err != nil {
+			t.Fatal(err)
+		}
+		test(t, cs)
+		if err := cs.Close(); err != nil {
+			t.Error(err)
+		}
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func asJSON(t *testing.T, v any) string {
+	t.Helper()
+	data, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+func TestTools(t *testing.T) {
+	plain := func(s string) string { return `{"content":[{"type":"text","text":"` + s + `"}]}` }
+	tests := []struct{ tool, args, want string }{
+		{"test_simple_text", `{}`, plain("This is a simple text response for testing.")},
+		{"test_image_content", `{}`, `{"content":[{"type":"image","data":"` + png + `","mimeType":"image/png"}]}`},
+		{"test_audio_content", `{}`, `{"content":[{"type":"audio","data":"` + wav + `","mimeType":"audio/wav"}]}`},
+		{"test_embedded_resource", `{}`, `{"content":[{"type":"resource","resource":{"uri":"test://embedded-resource","mimeType":"text/plain","text":"This is an embedded resource content."}}]}`},
+		{"test_multiple_content_types", `{}`, `{"content":[{"type":"text","text":"Multiple content types test:"},` +
+			`{"type":"image","data":"` + png + `","mimeType":"image/png"},` +
+			`{"type":"resource","resource":{"uri":"test://mixed-content-resource","mimeType":"application/json","text":"{\"test\":\"data\",\"value\":123}"}}]}`},
+		{"test_error_handling", `{}`, `{"content":[{"type":"text","text":"This tool intentionally returns an error for testing"}],"isError":true}`},
+		{"test_tool_with_logging", `{}`, plain("Three messages were logged.")},
+		{"test_reconnection", `{}`, plain("The answer came after the stream was let go.")},
+		{"json_schema_2020_12_tool", `{"contactMethod":"phone","phone":"1"}`, plain("The arguments fit the schema.")},
+		{"test_x_mcp_header", `{"region":"us-west1"}`, plain("Region: us-west1")},
+		{"echo", `{"text":"a <b>"}`, plain("a <b>")},
+		{"add", `{"a":2,"b":0.5}`, `{"content":[{"type":"text","text":"{\"sum\":2.5}"}],"structuredContent":{"sum":2.5}}`},
+		{"big", `{"n":70}`, plain("big:" + alphabet + "ab")},
+		{"big", `{"n":5}`, plain("big:a")},
+		{"big", `{"n":0}`, plain("")},
+		{"progress", `{"n":3}`, plain("done 3")},
+		{"slow", `{"ms":1500}`, plain("waited 1500 ms")},
+		{"dummy-0001", `{"path":"x","limit":1,"verbose":true}`, plain("dummy")},
+	}
+	with(t, 2, "", nil, func(t *testing.T, cs *mcp.ClientSession) {
+		for _, test := range tests {
+			result, err := cs.CallTool(t.Context(), test.tool, json.RawMessage(test.args))
+			if err != nil {
+				t.Errorf("%s: %v", test.tool, err)
+				continue
+			}
+			if got := unescaped(asJSON(t, result)); got != test.want {
+				t.Errorf("%s %s:\n got %s\nwant %s", test.tool, test.args, got, test.want)
+			}
+		}
+		if _, err := cs.CallTool(t.Context(), "boom", nil); !errors.Is(err, &mcp.Error{Code: mcp.CodeInternalError}) {
+			t.Errorf("boom: %v, want an internal error", err)
+		}
+	})
+}
+
+// unescaped undoes what json.Marshal does to HTML.
+func unescaped(s string) string { return strings.NewReplacer(`\u003c`, "<", `\u003e`, ">").Replace(s) }
+
+// TestToolList checks what the suite wants of the list as a whole, on one page.
+func TestToolList(t *testing.T) {
+	with(t, 1200, "", nil, func(t *testing.T, cs *mcp.ClientSession) {
+		page, err := cs.ListTools(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if page.NextCursor != nil {
+			t.Error("there is a second page")
+		}
+		name := regexp.MustCompile(`^[A-Za-z0-9_./-]{1,64}$`)
+		for _, tool := range page.Tools {
+			if !name.MatchString(tool.Name) || tool.Description == "" {
+				t.Errorf("tool %q has a wrong name, or no description", tool.Name)
+			}
+		}
+		if _, err := cs.CallTool(t.Context(), page.Tools[0].Name, struct{}{}); err != nil {
+			t.Errorf("the first tool cannot be called without arguments: %v", err)
+		}
+		dummy, err := find(t.Context(), cs, "dummy-1199")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := "Dummy tool number 1199, registered only to make the tool list long; it answers with a constant."; dummy.Description != want {
+			t.Errorf("a dummy says %s", dummy.Description)
+		}
+		want := `{"type":"object","properties":{"path":{"type":"string"},"limit":{"type":"integer"},"verbose":{"type":"boolean"}},"additionalProperties":false}`
+		if got := string(dummy.InputSchema); got != want {
+			t.Errorf("the schema of a dummy is %s", got)
+		}
+		rich, err := find(t.Context(), cs, "json_schema_2020_12_tool")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if string(rich.InputSchema) != strings.NewReplacer(" ", "", "\n", "").Replace(richSchema) {
+			t.Errorf("the rich schema came as %s", rich.InputSchema)
+		}
+	})
+}
+
+func TestProgressAndLogs(t *testing.T) {
+	var logged []string
+	o := &mcp.ClientOptions{LoggingMessage: func(_ context.Context, _ *mcp.ClientSession, p *mcp.LoggingMessageParams) {
+		logged = append(logged, string(p.Level)+" "+string(p.Data))
+	}}
+	with(t, 0, "", o, func(t *testing.T, cs *mcp.ClientSession) {
+		var progress []string
+		cs = cs.With(mcp.CallOptions{Progress: func(p mcp.Progress) { progress = append(progress, fmt.Sprint(p.Value, "/", p.Total)) }})
+		for tool, want := range map[string]string{"test_tool_with_progress": "[0/100 50/100 100/100]", "progress": "[1/2 2/2]"} {
+			progress = nil
+			args := map[string]any{}
+			if tool == "progress" {
+				args["n"] = 2
+			}
+			if err := call(t.Context(), cs, tool, args); err != nil {
+				t.Error(err)
+			}
+			if got := fmt.Sprint(progress); got != want {
+				t.Errorf("%s: progress %s, want %s", tool, got, want)
+			}
+		}
+		if err := call(t.Context(), cs, "test_tool_with_logging", nil); err != nil {
+			t.Error(err)
+		}
+		if got, want := fmt.Sprint(logged), `[info "Tool execution started" info "Tool processing data" info "Tool execution completed"]`; got != want {
+			t.Errorf("logged %s, want %s", got, want)
+		}
+	})
+}
+
+func TestSlowEndsWhenCancelled(t *testing.T) {
+	with(t, 0, "", nil, func(t *testing.T, cs *mcp.ClientSession) {
+		began := time.Now()
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err := cs.CallTool(ctx, "slow", map[string]int{"ms": 3600000}); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("slow: %v, want the deadline", err)
+		}
+		if err := cs.Close(); err != nil { // waits for what the server still runs
+			t.Error(err)
+		}
+		if took := time.Since(began); took != time.Second {
+			t.Errorf("slow ended after %v", took)
+		}
+	})
+}
+
+func TestAskingTools(t *testing.T) {
+	var asked string
+	o := &mcp.ClientOptions{
+		Elicit: func(_ context.Context, _ *mcp.ClientSession, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+			asked = p.Message + " " + asJSON(t, p.RequestedSchema)
+			if strings.Contains(p.Message, "decline") {
+				return &mcp.ElicitResult{Action: "decline"}, nil
+			}
+			return &mcp.ElicitResult{Action: "accept", Content: json.RawMessage(answers[p.Message])}, nil
+		},
+		Sample: func(_ context.Context, _ *mcp.ClientSession, p *mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) {
+			asked = asJSON(t, p)
+			return &mcp.CreateMessageResult{Role: mcp.RoleAssistant, Content: []mcp.Content{text("Fine")}, Model: "m"}, nil
+		},
+	}
+	tests := []struct{ tool, args, asks, want string }{
+		{"test_sampling", `{"prompt":"How?"}`, `{"messages":[{"role":"user","content":{"type":"text","text":"How?"}}],"maxTokens":100}`, "LLM response: Fine"},
+		{"test_elicitation", `{"message":"Who?"}`, "Who? " + userForm, `User response: action=accept, content={"username":"u","email":"e"}`},
+		{"test_elicitation", `{"message":"decline"}`, "decline " + userForm, `User response: action=decline, content={}`},
+		{"test_elicitation_sep1034_defaults", `{}`, "Please check these values " + defaultsForm,
+			`Elicitation completed: action=accept, content={"name":"John Doe","age":30,"score":95.5,"status":"active","verified":true}`},
+		{"test_elicitation_sep1330_enums", `{}`, "Please choose " + choicesForm,
+			`Elicitation completed: action=accept, content={"legacyEnum":"opt2","titledMulti":["value1"]}`},
+		{"ask", `{}`, `What is your name? {"type":"object","properties":{"name":{"type":"string"}},"required":["name"]}`, "Ada"},
+	}
+	with(t, 0, "", o, func(t *testing.T, cs *mcp.ClientSession) {
+		for _, test := range tests {
+			result, err := cs.CallTool(t.Context(), test.tool, json.RawMessage(test.args))
+			if err != nil {
+				t.Errorf("%s: %v", test.tool, err)
+				continue
+			}
+			if got := result.Text(); got != test.want {
+				t.Errorf("%s %s:\n got %s\nwant %s", test.tool, test.args, got, test.want)
+			}
+			if got, want := sorted(t, asked), sorted(t, test.asks); got != want {
+				t.Errorf("%s asked\n     %s\nwant %s", test.tool, got, want)
+			}
+		}
+	})
+	with(t, 0, "", nil, func(t *testing.T, cs *mcp.ClientSession) {
+		result, err := cs.CallTool(t.Context(), "test_sampling", map[string]string{"prompt": "How?"})
+		if err != nil || !result.IsError {
+			t.Errorf("a client without a model got %v, %v, want an error result", result, err)
+		}
+	})
+}
+
+var answers = map[string]string{
+	"Who?":                      `{"username":"u","email":"e"}`,
+	"Please check these values": `{}`,
+	"Please choose":             `{"legacyEnum":"opt2","titledMulti":["value1"]}`,
+	"What is your name?":        `{"name":"Ada"}`,
+}
+
+// sorted is a JSON text, and what stands before it, with its members in order and
+// without the empty list of what is required, which says nothing.
+func sorted(t *testing.T, s string) string {
+	t.Helper()
+	before, text, _ := strings.Cut(s, "{")
+	var v any
+	if err := json.Unmarshal([]byte("{"+text), &v); err != nil {
+		t.Fatal(err)
+	}
+	return strings.ReplaceAll(before+asJSON(t, v), `,"required":[]`, "")
+}
+
+func TestResources(t *testing.T) {
+	tests := map[string]string{
+		"test://static-text":       `{"contents":[{"uri":"test://static-text","mimeType":"text/plain","text":"This is the content of the static text resource."}]}`,
+		"test://static-binary":     `{"contents":[{"uri":"test://static-binary","mimeType":"image/png","blob":"` + png + `"}]}`,
+		"test://watched-resource":  `{"contents":[{"uri":"test://watched-resource","mimeType":"text/plain","text":"This resource can be watched."}]}`,
+		"test://template/123/data": `{"contents":[{"uri":"test://template/123/data","mimeType":"application/json","text":"{\"id\":\"123\",\"templateTest\":true,\"data\":\"Data for ID: 123\"}"}]}`,
+	}
+	with(t, 0, "", nil, func(t *testing.T, cs *mcp.ClientSession) {
+		for uri, want := range tests {
+			result, err := cs.ReadResource(t.Context(), uri)
+			if err != nil {
+				t.Errorf("%s: %v", uri, err)
+			} else if got := asJSON(t, result); got != want {
+				t.Errorf("%s:\n got %s\nwant %s", uri, got, want)
+			}
+		}
+		if page, err := cs.ListResources(t.Context(), nil); err != nil || len(page.Resources) != 3 || page.Resources[0].URI != "test://static-binary" {
+			t.Errorf("the list of resources is %v, %v", page, err)
+		}
+		if _, err := cs.ReadResource(t.Context(), "test://nonexistent-resource-for-conformance-testing"); !errors.Is(err, mcp.ErrResourceNotFound) {
+			t.Errorf("an unknown resource: %v", err)
+		}
+		if err := cs.Subscribe(t.Context(), watched); err != nil {
+			t.Error(err)
+		}
+		if err := cs.Unsubscribe(t.Context(), watched); err != nil {
+			t.Error(err)
+		}
+		if err := cs.Subscribe(t.Context(), "test://static-text"); !errors.Is(err, &mcp.Error{Code: mcp.CodeResourceNotFound}) {
+			t.Errorf("following what never changes: %v", err)
+		}
+	})
+}
+
+func TestPrompts(t *testing.T) {
+	user := func(content string) string { return `{"role":"user","content":` + content + `}` }
+	tests := []struct {
+		name string
+		args map[string]string
+		want string
+	}{
+		{"test_simple_prompt", nil, user(`{"type":"text","text":"This is a simple prompt for testing."}`)},
+		{"test_prompt_with_arguments", map[string]string{"arg1": "testValue1", "arg2": "testValue2"},
+			user(`{"type":"text","text":"Prompt with arguments: arg1='testValue1', arg2='testValue2'"}`)},
+		{"test_prompt_with_embedded_resource", map[string]string{"resourceUri": "test://example-resource"},
+			user(`{"type":"resource","resource":{"uri":"test://example-resource","mimeType":"text/plain","text":"Embedded resource content for testing."}}`) + "," +
+				user(`{"type":"text","text":"Please process the embedded resource above."}`)},
+		{"test_prompt_with_image", nil, user(`{"type":"image","data":"`+png+`","mimeType":"image/png"}`) + "," +
+			user(`{"type":"text","text":"Please analyze the image above."}`)},
+	}
+	with(t, 0, "", nil, func(t *testing.T, cs *mcp.ClientSession) {
+		for _, test := range tests {
+			result, err := cs.GetPrompt(t.Context(), test.name, test.args)
+			if err != nil {
+				t.Errorf("%s: %v", test.name, err)
+			} else if got := asJSON(t, result.Messages); got != "["+test.want+"]" {
+				t.Errorf("%s:\n got %s\nwant [%s]", test.name, got, test.want)
+			}
+		}
+		c, err := cs.Complete(t.Context(), &mcp.CompleteParams{
+			Ref:      mcp.CompleteReference{Type: "ref/prompt", Name: "test_prompt_with_arguments"},
+			Argument: mcp.CompleteArgument{Name: "arg1", Value: "test"},
+		})
+		if err != nil || asJSON(t, c) != `{"values":["testValue1","testValue2"]}` {
+			t.Errorf("completion: %v, %v", c, err)
+		}
+	})
+}
+
+// TestRevision pins the server, and the client, which offers nothing newer than the
+// suite says.
+func TestRevision(t *testing.T) {
+	with(t, 0, mcp.Revision20250618, nil, func(t *testing.T, cs *mcp.ClientSession) {
+		if got := cs.Revision(); got != mcp.Revision20250618 {
+			t.Errorf("the session speaks %s", got)
+		}
+	})
+	synctest.Test(t, func(t *testing.T) {
+		var spoken string
+		_, err := scene(t, "initialize", mcp.Revision20250326, func(r *mcp.Request) { spoken = r.Revision })
+		if err != nil || spoken != "" {
+			t.Errorf("initialize: %v, and a call at %q", err, spoken)
+		}
+		_, err = scene(t, "tools_call", mcp.Revision20250326, func(r *mcp.Request) { spoken = r.Revision })
+		if err != nil || spoken != mcp.Revision20250326 {
+			t.Errorf("tools_call: %v, at %q", err, spoken)
+		}
+	})
+}
+
+// scene acts a scenario out against a server with the tools of all of them, and
+// returns what was called, as JSON by name.
+func scene(t *testing.T, scenario, newest string, look func(*mcp.Request)) (called map[string]string, err error) {
+	t.Helper()
+	called = map[string]string{}
+	s := mcp.NewServer(&mcp.Implementation{Name: "scene", Version: "1"}, nil)
+	schemas := map[string]string{
+		"json_schema_2020_12_tool": richSchema, "json_schema_echo": `{"type":"object"}`, "add_numbers": `{"type":"object"}`,
+		"test_reconnection": `{"type":"object"}`, "test_client_elicitation_defaults": `{"type":"object"}`,
+	}
+	for name, schema := range schemas {
+		err := mcp.AddTool(s, &mcp.Tool{Name: name, InputSchema: json.RawMessage(schema)}, func(ctx context.Context, r *mcp.Request, in map[string]json.RawMessage) (string, error) {
+			look(r)
+			called[name] = asJSON(t, in)
+			if name == "test_client_elicitation_defaults" {
+				answer, err := askForm(ctx, r, "", "", defaultsForm)
+				called[name] += answer
+				return "", err
+			}
+			return "", nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	here, there := mcp.Pipe()
+	ended := make(chan error)
+	go func() { ended <- s.Run(t.Context(), there) }()
+	err = act(t.Context(), scenario, newest, &mcp.ConnTransport{Conn: here})
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	return called, err
+}
+
+func TestScenarios(t *testing.T) {
+	tests := []struct{ scenario, want string }{
+		{"initialize", `{}`},
+		{"tools_call", `{"add_numbers":"{\"a\":2,\"b\":3}"}`},
+		{"sse-retry", `{"test_reconnection":"{}"}`},
+		{"elicitation-sep1034-client-defaults", asJSON(t, map[string]string{"test_client_elicitation_defaults": `{}: action=accept, content={"name":"John Doe","age":30,"score":95.5,"status":"active","verified":true}`})},
+	}
+	synctest.Test(t, func(t *testing.T) {
+		for _, test := range tests {
+			called, err := scene(t, test.scenario, "", func(*mcp.Request) {})
+			if got := asJSON(t, called); err != nil || got != test.want {
+				t.Errorf("%s: %v\n got %s\nwant %s", test.scenario, err, got, test.want)
+			}
+		}
+		called, err := scene(t, "json-schema-2020-12-preservation", "", func(*mcp.Request) {})
+		var echoed, sent any
+		_ = json.Unmarshal([]byte(called["json_schema_echo"]), &echoed)
+		_ = json.Unmarshal([]byte(`{"schema":`+richSchema+`}`), &sent)
+		if err != nil || asJSON(t, echoed) != asJSON(t, sent) {
+			t.Errorf("json-schema-2020-12-preservation: %v, echoed %v", err, echoed)
+		}
+	})
+}
+
+// TestServeHTTP plays a server and a client against each other over HTTP, and ends
+// the server while a session is open.
+func TestServeHTTP(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	said, stderr := io.Pipe()
+	ended := make(chan error)
+	go func() {
+		ended <- run(ctx, []string{"server", "-http", "127.0.0.1:0", "-revision", mcp.Revision20250326}, stderr)
+	}()
+	line, err := bufio.NewReader(said).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	url := strings.TrimSpace(strings.TrimPrefix(line, "listening on "))
+	cs, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil).Connect(t.Context(), &mcp.HTTPTransport{URL: url})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer cs.Close()
+	if got := cs.Revision(); got != mcp.Revision20250326 {
+		t.Errorf("the session speaks %s", got)
+	}
+	if err := call(t.Context(), cs, "test_simple_text", nil); err != nil {
+		t.Error(err)
+	}
+	t.Setenv("MCP_CONFORMANCE_SCENARIO", "initialize")
+	if err := run(t.Context(), []string{"client", url}, io.Discard); err != nil {
+		t.Error(err)
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Errorf("the server ended with %v", err)
+	}
+}
+
+func TestUsage(t *testing.T) {
+	tests := []struct{ args, want string }{
+		{"", "want server or client"},
+		{"x", `unknown command "x"`},
+		{"client", "client: want one URL, got 0 arguments"},
+		{"server x", `server: unexpected argument "x"`},
+		{"server -y", "flag provided but not defined: -y"},
+	}
+	for _, test := range tests {
+		err := run(t.Context(), strings.Fields(test.args), io.Discard)
+		var wrong usageError
+		if !errors.As(err, &wrong) || err.Error() != test.want {
+			t.Errorf("%q: %v, want the usage error %q", test.args, err, test.want)
+		}
+	}
+	err := act(t.Context(), "auth/x", "", nil)
+	if want := `unknown scenario "auth/x" in MCP_CONFORMANCE_SCENARIO`; err == nil || err.Error() != want {
+		t.Errorf("an unknown scenario: %v, want %s", err, want)
+	}
+}
