@@ -477,7 +477,7 @@ func (s *PrimitiveSchema) checkNumber(v value) error {
 	if v.kind() != kindNumber {
 		return mismatch("a number", v)
 	}
-	if _, whole := integerText(string(v.raw())); s.Type == "integer" && !whole {
+	if s.Type == "integer" && !isInteger(v.raw()) {
 		return fmt.Errorf("%s is not an integer", v.raw())
 	}
 	x, err := strconv.ParseFloat(string(v.raw()), 64)

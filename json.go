@@ -514,15 +514,21 @@ func (v value) items() iter.Seq[value] {
 	}
 }
 
-// inside returns the first node in a value of the given kind; 0 if there is none.
+// inside is first for a value of the given kind; 0 for others.
 func (v value) inside(kind byte) int32 {
 	if v.kind() != kind {
 		return 0
 	}
-	if i := v.i + 1; int(i) < len(v.ix.nodes) && v.ix.nodes[i].start < v.ix.nodes[v.i].end {
-		return i
+	return v.first()
+}
+
+// first returns the node of the first element or the first name in v; 0: none.
+func (v value) first() int32 {
+	i := v.i + 1
+	if int(i) >= len(v.ix.nodes) || v.ix.nodes[i].start >= v.ix.nodes[v.i].end {
+		return 0
 	}
-	return 0
+	return i
 }
 
 // integer returns the value of a number that is mathematically an int64.
@@ -548,33 +554,74 @@ func integerText(number string) (string, bool) {
 	if len(number) < 400 && !strings.ContainsAny(number, ".eE") && number != "-0" {
 		return number, true
 	}
-	sign := ""
-	if number[0] == '-' {
-		sign, number = "-", number[1:]
-	}
-	mantissa, exponent, _ := strings.Cut(strings.ToLower(number), "e")
-	whole, fraction, _ := strings.Cut(mantissa, ".")
-	digits := strings.TrimLeft(whole+fraction, "0")
-	zeros := len(digits) - len(strings.TrimRight(digits, "0"))
-	digits = digits[:len(digits)-zeros]
-	if digits == "" {
-		return "0", true
-	}
-	exp := int64(zeros - len(fraction))
-	if exponent != "" {
-		e, err := strconv.ParseInt(exponent, 10, 62) // leaves room for the sum
-		if err != nil {
-			return sign + number, exponent[0] != '-'
-		}
-		exp += e
-	}
+	d := parseDecimal([]byte(number))
 	switch {
-	case exp < 0:
+	case d.exp < 0:
 		return "", false
-	case exp > 400:
-		return sign + digits + "e" + strconv.FormatInt(exp, 10), true
+	case len(d.digits) == 0:
+		return "0", true
+	case d.exp >= maxExponent/2:
+		return number, true
+	case d.exp > 400:
+		return string(d.append(nil)), true
 	}
-	return sign + digits + strings.Repeat("0", int(exp)), true
+	text, _, _ := strings.Cut(string(d.append(nil)), "e")
+	return text + strings.Repeat("0", int(d.exp)), true
+}
+
+// A decimal is a number, exactly: digits, as an integer, times ten to the exp. The
+// digits have no zeros at either end; zero has none. So there is one decimal for
+// each number, however it is spelled, and no exponent is ever written out. One
+// beyond maxExponent is taken for that: no text has digits to make up for it.
+type decimal struct {
+	negative bool
+	digits   []byte
+	exp      int64
+}
+
+const maxExponent = 1 << 40
+
+// parseDecimal reads a JSON number. The digits of an integer are not copied.
+func parseDecimal(text []byte) decimal {
+	var d decimal
+	if d.negative = text[0] == '-'; d.negative {
+		text = text[1:]
+	}
+	if i := bytes.IndexAny(text, "eE"); i >= 0 {
+		d.exp, _ = strconv.ParseInt(string(text[i+1:]), 10, 64)
+		d.exp = max(-maxExponent, min(d.exp, maxExponent))
+		text = text[:i]
+	}
+	if whole, fraction, ok := bytes.Cut(text, []byte(".")); ok {
+		text = slices.Concat(whole, fraction)
+		d.exp -= int64(len(fraction))
+	}
+	text = bytes.TrimLeft(text, "0")
+	d.digits = bytes.TrimRight(text, "0")
+	d.exp += int64(len(text) - len(d.digits))
+	if len(d.digits) == 0 {
+		return decimal{}
+	}
+	return d
+}
+
+// isInteger reports whether a JSON number is one, which most are by their looks.
+func isInteger(text []byte) bool {
+	for _, c := range text {
+		if c == '.' || c == 'e' || c == 'E' {
+			return parseDecimal(text).exp >= 0
+		}
+	}
+	return true
+}
+
+// append appends the one spelling of d.
+func (d decimal) append(b []byte) []byte {
+	if d.negative {
+		b = append(b, '-')
+	}
+	b = append(append(b, d.digits...), 'e')
+	return strconv.AppendInt(b, d.exp, 10)
 }
 
 // A decodeError says which value does not fit, and why.

@@ -75,13 +75,8 @@ func integerID(n int64) ID { return ID{strconv.FormatInt(n, 10)} }
 
 // parseID accepts what can be an ID or a progress token.
 func parseID(v value) (ID, bool) {
-	switch v.kind() {
-	case kindString:
+	if v.kind() == kindString || v.kind() == kindNumber && isInteger(v.raw()) {
 		return ID{string(v.raw())}, true
-	case kindNumber:
-		if _, ok := integerText(string(v.raw())); ok {
-			return ID{string(v.raw())}, true
-		}
 	}
 	return ID{}, false
 }
@@ -551,11 +546,16 @@ type incoming struct {
 
 // A lostSession says that the server does not know the session any more.
 type lostSession struct {
-	id    string // a secret
-	begun bool   // the server may have begun to serve the call
+	number int  // of the session
+	begun  bool // the server may have begun to serve the call
 }
 
-func (*lostSession) Error() string { return "mcp: the server has ended the session" }
+func (l *lostSession) Error() string {
+	if l.begun {
+		return "the server has ended the session; it may have served the call"
+	}
+	return "the server has ended the session"
+}
 
 // A peer is one end of a connection.
 type peer struct {

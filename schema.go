@@ -34,6 +34,7 @@ import (
 	"sync"
 	"time"
 	"unicode"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -182,28 +183,43 @@ type enumeration struct {
 	reading string // for people
 }
 
-type numberRules struct {
-	min, max, above, below, multiple *decimal
+// limits has the keywords that compare numbers, in the order in which they are
+// looked at: what costs most is last.
+var limits = [...]struct {
+	keyword, want string
+	ok            func(x, limit decimal) bool
+}{
+	{"minimum", "at least", func(x, limit decimal) bool { return x.compare(limit) >= 0 }},
+	{"exclusiveMinimum", "more than", func(x, limit decimal) bool { return x.compare(limit) > 0 }},
+	{"maximum", "at most", func(x, limit decimal) bool { return x.compare(limit) <= 0 }},
+	{"exclusiveMaximum", "less than", func(x, limit decimal) bool { return x.compare(limit) < 0 }},
+	{"multipleOf", "a multiple of", decimal.multipleOf},
 }
 
+// numberRules are the limits that a schema sets.
+type numberRules [len(limits)]*decimal
+
+// A size bounds a number of things.
+type size struct{ min, max int }
+
 type stringRules struct {
-	min, max int // code points
-	pattern  *pattern
+	length  size // code points
+	pattern *pattern
 }
 
 type arrayRules struct {
-	min, max           int
+	length             size
 	unique             bool
 	prefix             []*schema
 	rest               *schema // of elements after the prefix
 	contains           *schema
-	minHits, maxHits   int // elements that contains must accept
+	hits               size // elements that contains must accept
 	unevaluated        *schema
 	additional, tupled bool // draft-07: rest is additionalItems; items is a list
 }
 
 type objectRules struct {
-	min, max    int
+	length      size
 	named       []*property
 	byName      map[string]*property
 	required    int // of the named
@@ -455,19 +471,11 @@ func (r *run) canonical(v value) []byte {
 // digits; only a multiple needs arithmetic. It stops at the first problem, as do
 // the rules for strings, because the others would repeat it.
 func (r *run) number(n *numberRules, v value) bool {
-	r.spend(len(v.raw()) >> 6)
 	x := parseDecimal(v.raw())
-	switch {
-	case n.min != nil && x.compare(*n.min) < 0:
-		return r.fail(v, "want at least %s, got %s", n.min, excerpt(v))
-	case n.above != nil && x.compare(*n.above) <= 0:
-		return r.fail(v, "want more than %s, got %s", n.above, excerpt(v))
-	case n.max != nil && x.compare(*n.max) > 0:
-		return r.fail(v, "want at most %s, got %s", n.max, excerpt(v))
-	case n.below != nil && x.compare(*n.below) >= 0:
-		return r.fail(v, "want less than %s, got %s", n.below, excerpt(v))
-	case n.multiple != nil && !(r.spend(len(x.digits)) && x.multipleOf(*n.multiple)):
-		return r.fail(v, "want a multiple of %s, got %s", n.multiple, excerpt(v))
+	for i, limit := range n {
+		if limit != nil && !(r.spend(len(v.raw())>>6) && limits[i].ok(x, *limit)) {
+			return r.fail(v, "want %s %s, got %s", limits[i].want, limit, excerpt(v))
+		}
 	}
 	return true
 }
@@ -476,16 +484,24 @@ func (r *run) number(n *numberRules, v value) bool {
 func (r *run) string(s *stringRules, v value) bool {
 	r.spend(len(v.raw()) >> 6)
 	text := v.text()
-	if s.min > 0 || s.max < math.MaxInt {
-		switch n := utf8.RuneCount(text); {
-		case n < s.min:
-			return r.fail(v, "want at least %d characters, got %d (minLength)", s.min, n)
-		case n > s.max:
-			return r.fail(v, "want at most %d characters, got %d (maxLength)", s.max, n)
-		}
+	if s.length != anySize && !r.fits(s.length, utf8.RuneCount(text), v, "characters", "Length") {
+		return false
 	}
 	return s.pattern == nil || r.matches(s.pattern, text) ||
 		r.fail(v, "want a match of pattern %s, got %s", s.pattern.text, excerpt(v))
+}
+
+var anySize = size{0, math.MaxInt}
+
+// fits reports whether n is of a size; keyword follows min or max.
+func (r *run) fits(s size, n int, v value, of, keyword string) bool {
+	switch {
+	case n < s.min:
+		return r.fail(v, "want at least %d %s, got %d (min%s)", s.min, of, n, keyword)
+	case n > s.max:
+		return r.fail(v, "want at most %d %s, got %d (max%s)", s.max, of, n, keyword)
+	}
+	return true
 }
 
 // matches costs what the regular expression's automaton may: its size for each
@@ -513,12 +529,7 @@ func (r *run) array(a *arrayRules, v value, seen evaluated) bool {
 			}
 		}
 	}
-	switch {
-	case n < a.min:
-		ok = r.fail(v, "want at least %d elements, got %d (minItems)", a.min, n)
-	case n > a.max:
-		ok = r.fail(v, "want at most %d elements, got %d (maxItems)", a.max, n)
-	}
+	ok = r.fits(a.length, n, v, "elements", "Items") && ok
 	ok = (!a.unique || r.distinct(v)) && ok
 	ok = (a.contains == nil || r.contains(a, v, seen)) && ok
 	if a.unevaluated != nil && r.goOn(ok) {
@@ -554,10 +565,10 @@ func (r *run) contains(a *arrayRules, v value, seen evaluated) bool {
 	}
 	r.quiet--
 	switch {
-	case hits < a.minHits:
-		return r.fail(v, "want at least %d elements that contains accepts, got %d", a.minHits, hits)
-	case hits > a.maxHits:
-		return r.fail(v, "want at most %d elements that contains accepts, got %d", a.maxHits, hits)
+	case hits < a.hits.min:
+		return r.fail(v, "want at least %d elements that contains accepts, got %d", a.hits.min, hits)
+	case hits > a.hits.max:
+		return r.fail(v, "want at most %d elements that contains accepts, got %d", a.hits.max, hits)
 	}
 	return true
 }
@@ -606,12 +617,7 @@ func (r *run) object(o *objectRules, v value, seen evaluated) bool {
 	if required < o.required {
 		ok = r.missing(o, v)
 	}
-	switch {
-	case n < o.min:
-		ok = r.fail(v, "want at least %d members, got %d (minProperties)", o.min, n)
-	case n > o.max:
-		ok = r.fail(v, "want at most %d members, got %d (maxProperties)", o.max, n)
-	}
+	ok = r.fits(o.length, n, v, "members", "Properties") && ok
 	if o.needs != nil && r.goOn(ok) {
 		ok = r.needs(o, v, n, seen) && ok
 	}
@@ -744,15 +750,6 @@ func (r *run) accepts(s *schema, v value, mine, seen evaluated) bool {
 	return ok && r.merge(seen, mine)
 }
 
-// first returns the node of the first element or the first name in v; 0: none.
-func (v value) first() int32 {
-	i := v.i + 1
-	if int(i) >= len(v.ix.nodes) || v.ix.nodes[i].start >= v.ix.nodes[v.i].end {
-		return 0
-	}
-	return i
-}
-
 // pointerTo returns the JSON Pointer of a value inside v.
 func (v value) pointerTo(w value) string {
 	var b strings.Builder
@@ -824,79 +821,15 @@ func appendCanonical(b []byte, v value) []byte {
 	return append(b, v.raw()...)
 }
 
-// A decimal is a number, exactly: digits, as an integer, times ten to the exp. The
-// digits have no zeros at either end; zero has none. So there is one decimal for
-// each number, however it is spelled, and no exponent is ever written out. One
-// beyond maxExponent is taken for that: no text has digits to make up for it.
-type decimal struct {
-	negative bool
-	digits   []byte
-	exp      int64
-}
-
-const maxExponent = 1 << 40
-
-// parseDecimal reads a JSON number. The digits of an integer are not copied.
-func parseDecimal(text []byte) decimal {
-	var d decimal
-	if d.negative = text[0] == '-'; d.negative {
-		text = text[1:]
-	}
-	if i := bytes.IndexAny(text, "eE"); i >= 0 {
-		d.exp, _ = strconv.ParseInt(string(text[i+1:]), 10, 64)
-		d.exp = max(-maxExponent, min(d.exp, maxExponent))
-		text = text[:i]
-	}
-	if whole, fraction, ok := bytes.Cut(text, []byte(".")); ok {
-		text = slices.Concat(whole, fraction)
-		d.exp -= int64(len(fraction))
-	}
-	text = bytes.TrimLeft(text, "0")
-	d.digits = bytes.TrimRight(text, "0")
-	d.exp += int64(len(text) - len(d.digits))
-	if len(d.digits) == 0 {
-		return decimal{}
-	}
-	return d
-}
-
-// isInteger reports whether a JSON number is one, which most are by their looks.
-func isInteger(text []byte) bool {
-	for _, c := range text {
-		if c == '.' || c == 'e' || c == 'E' {
-			return parseDecimal(text).exp >= 0
-		}
-	}
-	return true
-}
-
-// append appends the one spelling of d.
-func (d decimal) append(b []byte) []byte {
-	if d.negative {
-		b = append(b, '-')
-	}
-	b = append(append(b, d.digits...), 'e')
-	return strconv.AppendInt(b, d.exp, 10)
-}
-
 // String returns d as people write it, unless that would be long.
 func (d decimal) String() string {
 	text := string(d.append(nil))
 	switch {
 	case len(d.digits) == 0:
 		return "0"
-	case d.exp >= 0 && d.exp < 20:
-		text, _, _ = strings.Cut(text, "e")
-		return text + strings.Repeat("0", int(d.exp))
-	case d.exp < 0 && -d.exp < int64(len(d.digits)):
-		text, _, _ = strings.Cut(text, "e")
-		return text[:len(text)+int(d.exp)] + "." + text[len(text)+int(d.exp):]
-	case d.exp < 0 && -d.exp < 20:
-		text, _, _ = strings.Cut(strings.TrimPrefix(text, "-"), "e")
-		text = "0." + strings.Repeat("0", int(-d.exp)-len(d.digits)) + text
-		if d.negative {
-			return "-" + text
-		}
+	case -20 < d.exp && d.exp < 20:
+		r, _ := new(big.Rat).SetString(text)
+		return r.FloatString(int(max(0, -d.exp)))
 	}
 	return text
 }
@@ -945,35 +878,18 @@ func (d decimal) multipleOf(m decimal) bool {
 	return left.Mod(left, modulus).Sign() == 0
 }
 
-// A vocabulary is one of the groups of keywords that a dialect is made of.
-type vocabulary uint8
-
-const (
-	vocabCore vocabulary = 1 << iota
-	vocabApplicator
-	vocabUnevaluated
-	vocabValidation
-	vocabContent
-	vocabAll vocabulary = 1<<iota - 1
-)
-
-// vocabularies has the names under which a metaschema declares them. Those that
-// only annotate are known, and empty.
-var vocabularies = map[string]vocabulary{
-	base2020 + "vocab/core":              vocabCore,
-	base2020 + "vocab/applicator":        vocabApplicator,
-	base2020 + "vocab/unevaluated":       vocabUnevaluated,
-	base2020 + "vocab/validation":        vocabValidation,
-	base2020 + "vocab/content":           vocabContent,
-	base2020 + "vocab/meta-data":         0,
-	base2020 + "vocab/format-annotation": 0,
-}
-
 // A dialect is what a $schema stands for.
 type dialect struct {
-	draft7 bool
-	vocab  vocabulary
-	meta   *Schema // nil: schemas are not checked
+	draft7   bool
+	keywords map[string]keyword
+	text     string  // of the metaschema
+	meta     *Schema // nil: schemas are not checked
+}
+
+// A keyword is what a dialect knows of one.
+type keyword struct {
+	vocab string // "core", "applicator", ...
+	shape shape
 }
 
 // A shape says where in a keyword's value subschemas stand.
@@ -997,55 +913,148 @@ const (
 	in07
 )
 
-// keywords has the keywords that refer to or contain schemas, and those that only
-// one draft knows. All others are taken for the validation vocabulary's: building
-// ignores what does nothing but annotate.
-var keywords = map[string]struct {
-	vocab vocabulary
+// keywordTable has all keywords whose values must be of some form, by vocabulary.
+// Those of none are only checked.
+var keywordTable = []struct {
+	vocab string
 	in    drafts
-	shape shape
+	form  string // see forms
+	names string
 }{
-	"$ref":        {vocabCore, inBoth, shapeNone},
-	"$dynamicRef": {vocabCore, in2020, shapeNone},
-	"$defs":       {vocabCore, in2020, shapeNamed},
-	"definitions": {vocabCore, inBoth, shapeNamed}, // kept by 2020-12's metaschema
-
-	"allOf":                {vocabApplicator, inBoth, shapeList},
-	"anyOf":                {vocabApplicator, inBoth, shapeList},
-	"oneOf":                {vocabApplicator, inBoth, shapeList},
-	"not":                  {vocabApplicator, inBoth, shapeOne},
-	"if":                   {vocabApplicator, inBoth, shapeOne},
-	"then":                 {vocabApplicator, inBoth, shapeOne},
-	"else":                 {vocabApplicator, inBoth, shapeOne},
-	"prefixItems":          {vocabApplicator, in2020, shapeList},
-	"items":                {vocabApplicator, inBoth, shapeEither},
-	"additionalItems":      {vocabApplicator, in07, shapeOne},
-	"contains":             {vocabApplicator, inBoth, shapeOne},
-	"properties":           {vocabApplicator, inBoth, shapeNamed},
-	"patternProperties":    {vocabApplicator, inBoth, shapeNamed},
-	"additionalProperties": {vocabApplicator, inBoth, shapeOne},
-	"propertyNames":        {vocabApplicator, inBoth, shapeOne},
-	"dependentSchemas":     {vocabApplicator, in2020, shapeNamed},
-	"dependencies":         {vocabApplicator, in07, shapeNeeds},
-
-	"unevaluatedItems":      {vocabUnevaluated, in2020, shapeOne},
-	"unevaluatedProperties": {vocabUnevaluated, in2020, shapeOne},
-	"contentSchema":         {vocabContent, in2020, shapeOne},
-
-	"maxContains":       {vocabValidation, in2020, shapeNone},
-	"minContains":       {vocabValidation, in2020, shapeNone},
-	"dependentRequired": {vocabValidation, in2020, shapeNone},
+	{"core", inBoth, "string", "$schema $ref $comment"},
+	{"core", in07, "string", "$id"},
+	{"core", in2020, "idString", "$id"},
+	{"core", in2020, "string", "$dynamicRef"},
+	{"core", in2020, "anchorString", "$anchor $dynamicAnchor"},
+	{"core", in2020, "booleanMap", "$vocabulary"},
+	{"core", in2020, "schemaMap", "$defs"},
+	{"core", inBoth, "schemaMap", "definitions"},
+	{"applicator", inBoth, "schemaArray", "allOf anyOf oneOf"},
+	{"applicator", in2020, "schemaArray", "prefixItems"},
+	{"applicator", inBoth, "schema", "not if then else contains additionalProperties propertyNames"},
+	{"applicator", in2020, "schema", "items"},
+	{"applicator", in07, "schemaOrArray", "items"},
+	{"applicator", in07, "schema", "additionalItems"},
+	{"applicator", inBoth, "schemaMap", "properties patternProperties"},
+	{"applicator", in2020, "schemaMap", "dependentSchemas"},
+	{"applicator", in07, "needs", "dependencies"},
+	{"unevaluated", in2020, "schema", "unevaluatedItems unevaluatedProperties"},
+	{"validation", inBoth, "types", "type"},
+	{"validation", inBoth, "array", "enum"},
+	{"validation", inBoth, "any", "const"},
+	{"validation", inBoth, "positive", "multipleOf"},
+	{"validation", inBoth, "number", "maximum exclusiveMaximum minimum exclusiveMinimum"},
+	{"validation", inBoth, "nonNegativeInteger", "maxLength minLength maxItems minItems maxProperties minProperties"},
+	{"validation", in2020, "nonNegativeInteger", "maxContains minContains"},
+	{"validation", inBoth, "string", "pattern"},
+	{"validation", inBoth, "boolean", "uniqueItems"},
+	{"validation", inBoth, "stringArray", "required"},
+	{"validation", in2020, "stringArrayMap", "dependentRequired"},
+	{"meta-data", inBoth, "string", "title description"},
+	{"meta-data", inBoth, "boolean", "readOnly writeOnly"},
+	{"meta-data", in2020, "boolean", "deprecated"},
+	{"meta-data", inBoth, "array", "examples"},
+	{"format-annotation", inBoth, "string", "format"},
+	{"content", inBoth, "string", "contentEncoding contentMediaType"},
+	{"content", in2020, "schema", "contentSchema"},
+	{"", in2020, "needs", "dependencies"},
+	{"", in2020, "anchorString", "$recursiveAnchor"},
+	{"", in2020, "string", "$recursiveRef"},
 }
 
-// knows reports whether the dialect has a keyword, where subschemas stand in its
-// value, and which vocabulary it is of.
-func (d *dialect) knows(name string) (shape, vocabulary, bool) {
-	k, ok := keywords[name]
-	if !ok {
-		k.vocab = vocabValidation
+// forms has the forms of keywords' values: where subschemas stand, and a schema, in
+// which @ stands for that of a schema. It is worded so that problems read well.
+var forms = map[string]struct {
+	shape  shape
+	schema string
+}{
+	"any":                {shapeNone, `true`},
+	"string":             {shapeNone, `{"type":"string"}`},
+	"idString":           {shapeNone, `{"type":"string","pattern":"^[^#]*#?$"}`},
+	"anchorString":       {shapeNone, `{"type":"string","pattern":"^[A-Za-z_][-A-Za-z0-9._]*$"}`},
+	"boolean":            {shapeNone, `{"type":"boolean"}`},
+	"booleanMap":         {shapeNone, `{"type":"object","additionalProperties":{"type":"boolean"}}`},
+	"array":              {shapeNone, `{"type":"array"}`},
+	"types":              {shapeNone, `{"if":{"type":"array"},"then":{"items":` + simpleTypes + `,"minItems":1,"uniqueItems":true},"else":` + simpleTypes + `}`},
+	"number":             {shapeNone, `{"type":"number"}`},
+	"positive":           {shapeNone, `{"type":"number","exclusiveMinimum":0}`},
+	"nonNegativeInteger": {shapeNone, `{"type":"integer","minimum":0}`},
+	"stringArray":        {shapeNone, stringArray},
+	"stringArrayMap":     {shapeNone, `{"type":"object","additionalProperties":` + stringArray + `}`},
+	"schema":             {shapeOne, `@`},
+	"schemaArray":        {shapeList, schemaArray},
+	"schemaOrArray":      {shapeEither, `{"if":{"type":"array"},"then":` + schemaArray + `,"else":@}`},
+	"schemaMap":          {shapeNamed, `{"type":"object","additionalProperties":@}`},
+	"needs":              {shapeNeeds, `{"type":"object","additionalProperties":{"if":{"type":"array"},"then":` + stringArray + `,"else":@}}`},
+}
+
+const (
+	simpleTypes = `{"enum":["array","boolean","integer","null","number","object","string"]}`
+	stringArray = `{"type":"array","items":{"type":"string"},"uniqueItems":true}`
+	schemaArray = `{"type":"array","minItems":1,"items":@}`
+)
+
+// Names of the dialects.
+const (
+	base2020 = "https://json-schema.org/draft/2020-12/"
+	uri2020  = base2020 + "schema"
+	uri07    = "http://json-schema.org/draft-07/schema"
+)
+
+var (
+	draft2020 = sync.OnceValue(func() *dialect { return makeDialect(in2020) })
+	draft07   = sync.OnceValue(func() *dialect { return makeDialect(in07) })
+)
+
+// makeDialect makes a dialect of the table, without its meta. The text of the
+// metaschema accepts what the published one accepts, and has its anchors and
+// vocabularies; that of 2020-12 is one text.
+func makeDialect(in drafts) *dialect {
+	d := &dialect{draft7: in == in07, keywords: map[string]keyword{}}
+	sub, defs := `{"$dynamicRef":"#meta"}`, "$defs"
+	if d.draft7 {
+		sub, defs = `{"$ref":"#"}`, "definitions"
 	}
-	known := (k.in != in2020 || !d.draft7) && (k.in != in07 || d.draft7) && k.vocab&d.vocab != 0
-	return k.shape, k.vocab, known
+	var vocabs []string
+	properties, definitions := map[string][]member{}, map[string][]member{} // by vocabulary
+	for _, row := range keywordTable {
+		if row.in != inBoth && row.in != in {
+			continue
+		}
+		vocab, f := row.vocab, forms[row.form]
+		if d.draft7 {
+			vocab = "" // it has none
+		}
+		if properties[vocab] == nil && vocab != "" {
+			vocabs = append(vocabs, vocab)
+		}
+		text := []byte(strings.ReplaceAll(f.schema, "@", sub))
+		definitions[vocab] = append(definitions[vocab], member{row.form, text})
+		for name := range strings.FieldsSeq(row.names) {
+			properties[vocab] = append(properties[vocab], member{name, text})
+			if row.vocab != "" {
+				d.keywords[name] = keyword{row.vocab, f.shape}
+			}
+		}
+	}
+	part := func(vocab string) string {
+		return fmt.Sprintf(`"type":["object","boolean"],"properties":%s,%q:%s}`,
+			merge([]byte("{}"), properties[vocab]), defs, merge([]byte("{}"), definitions[vocab]))
+	}
+	if d.draft7 {
+		d.text = `{"$id":"` + uri07 + `#",` + part("")
+		return d
+	}
+	var declared, all []string
+	for _, vocab := range vocabs {
+		text := fmt.Appendf(nil, `{"$id":"meta/%s","$dynamicAnchor":"meta",%s`, vocab, part(vocab))
+		definitions[""] = append(definitions[""], member{vocab, text})
+		declared = append(declared, `"`+base2020+`vocab/`+vocab+`":true`)
+		all = append(all, `{"$ref":"meta/`+vocab+`"}`)
+	}
+	d.text = fmt.Sprintf(`{"$id":%q,"$dynamicAnchor":"meta","$vocabulary":{%s},"allOf":[%s],%s`,
+		uri2020, strings.Join(declared, ","), strings.Join(all, ","), part(""))
+	return d
 }
 
 // A resource is a schema with a URI of its own, or a whole document. The references
@@ -1147,9 +1156,9 @@ func (c *compiler) dialect(root value) (*dialect, error) {
 	uri := strings.TrimSuffix(name.str(), "#")
 	switch {
 	case name.ix == nil || uri == uri2020:
-		return &dialect{vocab: vocabAll, meta: metaschema(uri2020, metaschema2020)}, nil
+		return standard(uri2020, draft2020()), nil
 	case uri == uri07:
-		return &dialect{draft7: true, vocab: vocabAll, meta: metaschema(uri07, metaschema07)}, nil
+		return standard(uri07, draft07()), nil
 	}
 	text, ok := c.documents[uri]
 	if !ok {
@@ -1159,29 +1168,35 @@ func (c *compiler) dialect(root value) (*dialect, error) {
 	if err != nil {
 		return nil, fmt.Errorf("metaschema %s: %w", uri, err)
 	}
-	d := &dialect{meta: meta}
+	d := &dialect{meta: meta, keywords: map[string]keyword{}}
 	ix, _ := scan(text)
 	for name, needed := range ix.root().member("$vocabulary").members() {
-		v, known := vocabularies[name.str()]
+		vocab, known := strings.CutPrefix(name.str(), base2020+"vocab/")
+		for word, k := range draft2020().keywords {
+			if known && k.vocab == vocab {
+				d.keywords[word] = k
+			}
+		}
 		if !known && needed.kind() == kindTrue {
 			return nil, fmt.Errorf("/$schema: dialect not supported: %s needs vocabulary %s", uri, excerpt(name))
 		}
-		d.vocab |= v
 	}
 	return d, nil
 }
 
-// metaschema returns a compiled metaschema of this file.
-func metaschema(uri, text string) *Schema {
-	if s, ok := schemaCache.Load(uri); ok {
-		return s.(*Schema)
+// standard returns a dialect with its metaschema compiled.
+func standard(uri string, d *dialect) *dialect {
+	if d, ok := schemaCache.Load(uri); ok {
+		return d.(*dialect)
 	}
-	s, err := (&compiler{}).compile(uri, []byte(text), &dialect{draft7: uri == uri07, vocab: vocabAll})
+	s, err := (&compiler{}).compile(uri, []byte(d.text), d)
 	if err != nil {
 		panic(err) // a test compiles both
 	}
-	schemaCache.Store(uri, s)
-	return s
+	c := *d
+	c.meta = s
+	schemaCache.Store(uri, &c)
+	return &c
 }
 
 // failAt names the place of a schema that is refused.
@@ -1213,11 +1228,7 @@ func (c *compiler) walk(v value, home *resource, depth int) error {
 		return err
 	}
 	for name, w := range v.members() {
-		sh, _, ok := home.dialect.knows(name.str())
-		if !ok {
-			continue
-		}
-		for sub := range subschemas(sh, w) {
+		for sub := range subschemas(home.dialect.keywords[string(name.text())].shape, w) {
 			if err := c.walk(sub, home, depth+1); err != nil {
 				return err
 			}
@@ -1347,9 +1358,9 @@ func (c *compiler) resource(uri string, home *resource) (*resource, error) {
 	}
 	switch {
 	case strings.HasPrefix(uri, base2020):
-		_, err = c.document(uri2020, []byte(metaschema2020), &dialect{vocab: vocabAll})
+		_, err = c.document(uri2020, []byte(draft2020().text), draft2020())
 	case uri == uri07:
-		_, err = c.document(uri07, []byte(metaschema07), &dialect{draft7: true, vocab: vocabAll})
+		_, err = c.document(uri07, []byte(draft07().text), draft07())
 	case c.documents[uri] != nil:
 		_, err = c.document(uri, c.documents[uri], nil)
 	}
@@ -1394,17 +1405,16 @@ func (c *compiler) build(s *schema, v value) error {
 	}
 	alone := s.home.dialect.draft7 && v.member("$ref").ix != nil
 	for name, w := range v.members() {
-		_, vocab, ok := s.home.dialect.knows(name.str())
-		if !ok || alone && !name.is("$ref") {
+		if alone && !name.is("$ref") {
 			continue
 		}
 		var err error
-		switch vocab {
-		case vocabCore:
+		switch s.home.dialect.keywords[string(name.text())].vocab {
+		case "core":
 			err = c.reference(s, name.str(), w)
-		case vocabValidation:
+		case "validation":
 			err = c.validation(s, name.str(), w)
-		default:
+		case "applicator", "unevaluated":
 			err = c.applicator(s, name.str(), w)
 		}
 		if err != nil {
@@ -1435,41 +1445,21 @@ func (c *compiler) reference(s *schema, name string, w value) (err error) {
 	return err
 }
 
-// The rules of a schema for one kind of values are made when first needed.
-
-func (s *schema) numbers() *numberRules {
-	if s.number == nil {
-		s.number = &numberRules{}
+// made returns what p points to, which is made when first needed.
+func made[T any](p **T, fresh T) *T {
+	if *p == nil {
+		*p = &fresh
 	}
-	return s.number
+	return *p
 }
 
-func (s *schema) strings() *stringRules {
-	if s.str == nil {
-		s.str = &stringRules{max: math.MaxInt}
-	}
-	return s.str
-}
-
+func (s *schema) strings() *stringRules { return made(&s.str, stringRules{length: anySize}) }
+func (s *schema) logics() *logicRules   { return made(&s.logic, logicRules{}) }
 func (s *schema) arrays() *arrayRules {
-	if s.array == nil {
-		s.array = &arrayRules{max: math.MaxInt, minHits: 1, maxHits: math.MaxInt}
-	}
-	return s.array
+	return made(&s.array, arrayRules{length: anySize, hits: size{1, math.MaxInt}})
 }
-
 func (s *schema) objects() *objectRules {
-	if s.object == nil {
-		s.object = &objectRules{max: math.MaxInt, byName: map[string]*property{}}
-	}
-	return s.object
-}
-
-func (s *schema) logics() *logicRules {
-	if s.logic == nil {
-		s.logic = &logicRules{}
-	}
-	return s.logic
+	return made(&s.object, objectRules{length: anySize, byName: map[string]*property{}})
 }
 
 // validation builds the keywords that assert something of the value itself.
@@ -1479,36 +1469,28 @@ func (c *compiler) validation(s *schema, name string, w value) (err error) {
 		s.types = typesOf(w)
 	case "enum", "const":
 		return s.enumerate(name, w)
-	case "multipleOf":
-		s.numbers().multiple, err = limit(w)
-	case "maximum":
-		s.numbers().max, err = limit(w)
-	case "exclusiveMaximum":
-		s.numbers().below, err = limit(w)
-	case "minimum":
-		s.numbers().min, err = limit(w)
-	case "exclusiveMinimum":
-		s.numbers().above, err = limit(w)
+	case "multipleOf", "maximum", "exclusiveMaximum", "minimum", "exclusiveMinimum":
+		return s.limit(name, w)
 	case "maxLength":
-		s.strings().max = count(w)
+		s.strings().length.max = count(w)
 	case "minLength":
-		s.strings().min = count(w)
+		s.strings().length.min = count(w)
 	case "pattern":
 		s.strings().pattern, err = c.pattern(w, w.str())
 	case "maxItems":
-		s.arrays().max = count(w)
+		s.arrays().length.max = count(w)
 	case "minItems":
-		s.arrays().min = count(w)
+		s.arrays().length.min = count(w)
 	case "uniqueItems":
 		s.arrays().unique = w.kind() == kindTrue
 	case "maxContains":
-		s.arrays().maxHits = count(w)
+		s.arrays().hits.max = count(w)
 	case "minContains":
-		s.arrays().minHits = count(w)
+		s.arrays().hits.min = count(w)
 	case "maxProperties":
-		s.objects().max = count(w)
+		s.objects().length.max = count(w)
 	case "minProperties":
-		s.objects().min = count(w)
+		s.objects().length.min = count(w)
 	case "required":
 		for item := range w.items() {
 			s.objects().property(item.str()).required = true
@@ -1553,17 +1535,21 @@ func (s *schema) enumerate(name string, w value) error {
 	return nil
 }
 
-// limit returns a number that values are compared with. Its length is bounded, so
-// that one step of a validation is.
-func limit(w value) (*decimal, error) {
+// limit adds a limit. Its length is bounded, so that one step of a validation is.
+func (s *schema) limit(name string, w value) error {
 	if len(w.raw()) > maxDigits {
-		return nil, failAt(w, "number of more than %d digits", maxDigits)
+		return failAt(w, "number of more than %d digits", maxDigits)
 	}
 	if w.kind() != kindNumber {
-		return nil, failAt(w, "want number, got %s", typeOf(w))
+		return failAt(w, "want number, got %s", typeOf(w))
 	}
 	d := parseDecimal(bytes.Clone(w.raw()))
-	return &d, nil
+	for i := range limits {
+		if limits[i].keyword == name {
+			made(&s.number, numberRules{})[i] = &d
+		}
+	}
+	return nil
 }
 
 // count returns a number that sizes are compared with. No size exceeds MaxInt.
@@ -1739,209 +1725,120 @@ func patternSize(re *syntax.Regexp) int {
 	return size
 }
 
-// A translator rewrites a pattern for package regexp.
-type translator struct {
-	in    string
-	out   strings.Builder
-	class bool // between brackets
-}
+// ecmaElement matches the first element of a pattern: the longest text that has a
+// meaning of its own outside of brackets.
+var ecmaElement = regexp.MustCompile(`(?s)^(?:\\u[dD][89abAB][[:xdigit:]]{2}\\u[dD][c-fC-F][[:xdigit:]]{2}` +
+	`|\\u[[:xdigit:]]{4}|\\u\{[[:xdigit:]]+\}|\\x[[:xdigit:]]{2}|\\c[A-Za-z]|\\0[0-9]?|\\[pP]\{[^}]*\}` +
+	`|\(\?<[^=!>][^>]*>|\(\?<?.?|\[\^?\]?|\\?.)`)
 
 const (
 	ecmaSpace    = `\t-\r \x{A0}\x{1680}\x{2000}-\x{200A}\x{2028}\x{2029}\x{202F}\x{205F}\x{3000}\x{FEFF}`
 	ecmaNotSpace = `\x{0}-\x{8}\x{E}-\x{1F}!-\x{9F}\x{A1}-\x{167F}\x{1681}-\x{1FFF}\x{200B}-\x{2027}` +
 		`\x{202A}-\x{202E}\x{2030}-\x{205E}\x{2060}-\x{2FFF}\x{3001}-\x{FEFE}\x{FF00}-\x{10FFFF}`
-	anyRune = `\x{0}-\x{10FFFF}`
 )
 
 // translate returns pattern in the syntax of package regexp, which lacks
 // look-around and references to groups, and where some escapes mean something else.
+// Brackets have their own rules, and an opening one in a class is a character, where
+// package regexp may see [:alpha:]. Names of groups are dropped: nothing refers to them.
 func translate(pattern string) (string, error) {
-	t := &translator{in: pattern}
-	for t.in != "" {
-		if err := t.next(); err != nil {
+	var out strings.Builder
+	class := false
+	for pattern != "" {
+		e := ecmaElement.FindString(pattern)
+		if class && e[0] != '\\' {
+			_, n := utf8.DecodeRuneInString(e)
+			e = e[:n]
+		}
+		pattern = pattern[len(e):]
+		var err error
+		switch {
+		case e[0] == '\\':
+			e, err = translateEscape(e, class)
+		case e == "]":
+			class = false
+		case class && e == "[":
+			e = `\[`
+		case class:
+		case e == "[^]":
+			e = `[\x{0}-\x{10FFFF}]`
+		case e == "[]":
+			e = `[^\x{0}-\x{10FFFF}]`
+		case e[0] == '[':
+			class = true
+		case e == ".":
+			e = `[^\n\r\x{2028}\x{2029}]`
+		case strings.HasPrefix(e, "(?<") && strings.HasSuffix(e, ">") && e != "(?<>":
+			e = "("
+		case e == "(?=" || e == "(?!" || e == "(?<=" || e == "(?<!":
+			err = errors.New("look-around")
+		case strings.HasPrefix(e, "(?") && e != "(?:":
+			err = errors.New("unknown kind of group")
+		}
+		if err != nil {
 			return "", err
 		}
+		out.WriteString(e)
 	}
-	if t.class {
+	if class {
 		return "", errors.New("missing ]")
 	}
-	return t.out.String(), nil
+	return out.String(), nil
 }
 
-// take removes prefix from the input if it is there.
-func (t *translator) take(prefix string) bool {
-	rest, ok := strings.CutPrefix(t.in, prefix)
-	t.in = rest
-	return ok
-}
-
-// next translates one element of the pattern. Brackets have their own rules, and an
-// opening one in a class is a character, where package regexp may see [:alpha:].
-func (t *translator) next() error {
+// translateEscape translates an element that begins with a backslash. Letters that
+// ECMA-262 gives no meaning are refused, because package regexp may give them one.
+func translateEscape(e string, class bool) (string, error) {
+	if e == `\` {
+		return "", errors.New(`\ at the end`)
+	}
+	c, _ := utf8.DecodeRuneInString(e[1:])
+	operand := strings.Trim(e[2:], "{}")
 	switch {
-	case t.take(`\`):
-		return t.escape()
-	case t.class && t.take("]"):
-		t.class = false
-		t.out.WriteByte(']')
-	case t.class && t.take("["):
-		t.out.WriteString(`\[`)
-	case t.class:
-		t.copyRune()
-	case t.take("[^]"):
-		t.out.WriteString("[" + anyRune + "]")
-	case t.take("[]"):
-		t.out.WriteString("[^" + anyRune + "]")
-	case t.take("[^"):
-		t.class = true
-		t.out.WriteString("[^")
-	case t.take("["):
-		t.class = true
-		t.out.WriteByte('[')
-	case t.take("."):
-		t.out.WriteString(`[^\n\r\x{2028}\x{2029}]`)
-	case t.take("(?"):
-		return t.group()
-	default:
-		t.copyRune()
-	}
-	return nil
-}
-
-// copyRune copies a character that means the same in both syntaxes.
-func (t *translator) copyRune() {
-	_, n := utf8.DecodeRuneInString(t.in)
-	t.out.WriteString(t.in[:n])
-	t.in = t.in[n:]
-}
-
-// group translates what follows "(?". Names of groups are dropped, because
-// nothing can refer to them.
-func (t *translator) group() error {
-	switch {
-	case t.take(":"):
-		t.out.WriteString("(?:")
-		return nil
-	case strings.HasPrefix(t.in, "=") || strings.HasPrefix(t.in, "!") ||
-		strings.HasPrefix(t.in, "<=") || strings.HasPrefix(t.in, "<!"):
-		return errors.New("look-around")
-	case t.take("<"):
-		if _, rest, ok := strings.Cut(t.in, ">"); ok {
-			t.in = rest
-			t.out.WriteByte('(')
-			return nil
+	case strings.ContainsRune("dDwWtnvfr", c), !class && (c == 'b' || c == 'B'):
+		return e, nil
+	case c == 's' && class:
+		return ecmaSpace, nil
+	case c == 'S' && class:
+		return ecmaNotSpace, nil
+	case c == 's':
+		return "[" + ecmaSpace + "]", nil
+	case c == 'S':
+		return "[^" + ecmaSpace + "]", nil
+	case c == 'p' || c == 'P':
+		if len(e) == 2 {
+			return "", fmt.Errorf(`\%c without a name in braces`, c)
 		}
-	}
-	return errors.New("unknown kind of group")
-}
-
-// escape translates what follows a backslash.
-func (t *translator) escape() error {
-	if t.in == "" {
-		return errors.New(`\ at the end`)
-	}
-	c := t.in[0]
-	t.in = t.in[1:]
-	switch c {
-	case 'd', 'D', 'w', 'W', 't', 'n', 'v', 'f', 'r':
-		t.out.WriteString(`\` + string(c))
-	case 's':
-		t.set(ecmaSpace)
-	case 'S':
-		t.set(ecmaNotSpace)
-	case 'p', 'P':
-		return t.property(c)
-	case 'u', 'x':
-		return t.codePoint(c)
-	case 'c':
-		if t.in == "" || !unicode.IsLetter(rune(t.in[0])) || t.in[0] >= utf8.RuneSelf {
-			return errors.New(`\c without a letter`)
+		// Package regexp knows the names of categories and scripts, but not of what kind they are.
+		for _, kind := range []string{"General_Category=", "gc=", "Script=", "sc="} {
+			operand = strings.TrimPrefix(operand, kind)
 		}
-		t.literal(rune(t.in[0] % 32))
-		t.in = t.in[1:]
-	case '0':
-		if t.in != "" && '0' <= t.in[0] && t.in[0] <= '9' {
-			return errors.New("octal escape")
+		return e[:2] + "{" + operand + "}", nil
+	case c == 'u' || c == 'x':
+		first, second, pair := strings.Cut(operand, `\u`)
+		n, err := strconv.ParseUint(first, 16, 32)
+		if err != nil || n > unicode.MaxRune {
+			return "", fmt.Errorf(`\%c without hexadecimal digits`, c)
 		}
-		t.literal(0)
-	case 'b':
-		if t.class {
-			t.literal('\b')
-		} else {
-			t.out.WriteString(`\b`)
+		if c = rune(n); pair { // the halves of one character
+			c = utf16.DecodeRune(c, hex4([]byte(second)))
 		}
-	default:
-		return t.otherEscape(c)
-	}
-	return nil
-}
-
-// otherEscape translates the escapes that are rare. Letters that ECMA-262 gives no
-// meaning are refused, because package regexp may give them one.
-func (t *translator) otherEscape(c byte) error {
-	switch {
-	case c == 'B' && !t.class:
-		t.out.WriteString(`\B`)
+	case c == 'c' && operand == "":
+		return "", errors.New(`\c without a letter`)
+	case c == 'c':
+		c = rune(operand[0] % 32)
+	case c == '0' && operand != "":
+		return "", errors.New("octal escape")
+	case c == '0':
+		c = 0
+	case c == 'b':
+		c = '\b'
 	case '1' <= c && c <= '9' || c == 'k':
-		return errors.New("back-reference")
-	case c < utf8.RuneSelf && unicode.In(rune(c), unicode.P, unicode.S):
-		t.literal(rune(c))
-	default:
-		return fmt.Errorf(`escape \%c`, c)
+		return "", errors.New("back-reference")
+	case c >= utf8.RuneSelf || !unicode.In(c, unicode.P, unicode.S):
+		return "", fmt.Errorf(`escape \%c`, c)
 	}
-	return nil
-}
-
-// literal writes a character that stands for itself.
-func (t *translator) literal(r rune) { fmt.Fprintf(&t.out, `\x{%X}`, r) }
-
-// set writes ranges, alone or as part of a class.
-func (t *translator) set(ranges string) {
-	if !t.class {
-		ranges = "[" + ranges + "]"
-	}
-	t.out.WriteString(ranges)
-}
-
-// property translates \p{…}, where c is p or P. Package regexp knows the names of
-// categories and scripts, but not of what kind they are.
-func (t *translator) property(c byte) error {
-	name, rest, ok := strings.Cut(strings.TrimPrefix(t.in, "{"), "}")
-	if !ok || !strings.HasPrefix(t.in, "{") {
-		return fmt.Errorf(`\%c without a name in braces`, c)
-	}
-	t.in = rest
-	for _, kind := range []string{"General_Category=", "gc=", "Script=", "sc="} {
-		name = strings.TrimPrefix(name, kind)
-	}
-	t.out.WriteString(`\` + string(c) + "{" + name + "}")
-	return nil
-}
-
-// codePoint translates \xHH, \uHHHH and \u{…}, where c is x or u. Two \u escapes
-// may be the halves of one character.
-func (t *translator) codePoint(c byte) error {
-	digits := ""
-	switch {
-	case c == 'u' && strings.HasPrefix(t.in, "{"):
-		digits, t.in, _ = strings.Cut(t.in[1:], "}")
-	case c == 'u' && len(t.in) >= 4:
-		digits, t.in = t.in[:4], t.in[4:]
-	case c == 'x' && len(t.in) >= 2:
-		digits, t.in = t.in[:2], t.in[2:]
-	}
-	n, err := strconv.ParseUint(digits, 16, 32)
-	if err != nil || n > unicode.MaxRune {
-		return fmt.Errorf(`\%c without hexadecimal digits`, c)
-	}
-	if 0xD800 <= n && n < 0xDC00 && len(t.in) >= 6 && t.in[:2] == `\u` {
-		if low, err := strconv.ParseUint(t.in[2:6], 16, 32); err == nil && 0xDC00 <= low && low < 0xE000 {
-			n = (n-0xD800)<<10 + (low - 0xDC00) + 0x10000
-			t.in = t.in[6:]
-		}
-	}
-	t.literal(rune(n))
-	return nil
+	return fmt.Sprintf(`\x{%X}`, c), nil
 }
 
 // formatOK reports whether s has one of the formats that forms can ask for. Others
@@ -1953,7 +1850,7 @@ func formatOK(format, s string) bool {
 		return err == nil && a.Name == "" && a.Address == s
 	case "uri":
 		u, err := url.Parse(s)
-		return err == nil && u.IsAbs() && len(s) > len(u.Scheme)+1 && uriText(s)
+		return err == nil && u.IsAbs() && len(s) > len(u.Scheme)+1 && uriText.MatchString(s)
 	case "date":
 		_, err := time.Parse(time.DateOnly, s)
 		return err == nil
@@ -1971,134 +1868,11 @@ func formatOK(format, s string) bool {
 	return true
 }
 
-// uriText reports whether s has only characters that a URI can have.
-func uriText(s string) bool {
-	for i := range len(s) {
-		c := s[i]
-		switch {
-		case c == '%':
-			if len(s) < i+3 || !isHex(s[i+1]) || !isHex(s[i+2]) {
-				return false
-			}
-		case c <= ' ' || c >= 0x7F || strings.IndexByte("\"<>\\^`{|}", c) >= 0:
-			return false
-		}
-	}
-	return true
-}
+// uriText is what has only characters that a URI can have.
+var uriText = regexp.MustCompile("^([!#$&-;=?-Z\\[\\]_a-z~]|%[[:xdigit:]]{2})*$")
 
-// Names of the dialects.
-const (
-	base2020 = "https://json-schema.org/draft/2020-12/"
-	uri2020  = base2020 + "schema"
-	uri07    = "http://json-schema.org/draft-07/schema"
-)
-
-// metaschema2020 accepts what the published metaschema of 2020-12 accepts, and has
-// its anchors and vocabularies. It is one text, and worded so that problems read well.
-const metaschema2020 = `{"$id":"https://json-schema.org/draft/2020-12/schema","$dynamicAnchor":"meta",
-"$vocabulary":{
-	"https://json-schema.org/draft/2020-12/vocab/core":true,
-	"https://json-schema.org/draft/2020-12/vocab/applicator":true,
-	"https://json-schema.org/draft/2020-12/vocab/unevaluated":true,
-	"https://json-schema.org/draft/2020-12/vocab/validation":true,
-	"https://json-schema.org/draft/2020-12/vocab/meta-data":true,
-	"https://json-schema.org/draft/2020-12/vocab/format-annotation":true,
-	"https://json-schema.org/draft/2020-12/vocab/content":true},
-"type":["object","boolean"],
-"allOf":[{"$ref":"meta/core"},{"$ref":"meta/applicator"},{"$ref":"meta/unevaluated"},{"$ref":"meta/validation"},
-	{"$ref":"meta/meta-data"},{"$ref":"meta/format-annotation"},{"$ref":"meta/content"}],
-"properties":{
-	"definitions":{"$ref":"meta/applicator#/$defs/schemaMap"},
-	"dependencies":{"type":"object","additionalProperties":{"if":{"type":"array"},
-		"then":{"$ref":"meta/validation#/$defs/stringArray"},"else":{"$dynamicRef":"#meta"}}},
-	"$recursiveAnchor":{"$ref":"meta/core#/$defs/anchorString"},
-	"$recursiveRef":{"type":"string"}},
-"$defs":{
-"core":{"$id":"meta/core","$dynamicAnchor":"meta","type":["object","boolean"],
-	"properties":{
-		"$id":{"type":"string","pattern":"^[^#]*#?$"},
-		"$schema":{"type":"string"},"$ref":{"type":"string"},"$dynamicRef":{"type":"string"},"$comment":{"type":"string"},
-		"$anchor":{"$ref":"#/$defs/anchorString"},"$dynamicAnchor":{"$ref":"#/$defs/anchorString"},
-		"$vocabulary":{"type":"object","additionalProperties":{"type":"boolean"}},
-		"$defs":{"type":"object","additionalProperties":{"$dynamicRef":"#meta"}}},
-	"$defs":{"anchorString":{"type":"string","pattern":"^[A-Za-z_][-A-Za-z0-9._]*$"}}},
-"applicator":{"$id":"meta/applicator","$dynamicAnchor":"meta","type":["object","boolean"],
-	"properties":{
-		"allOf":{"$ref":"#/$defs/schemaArray"},"anyOf":{"$ref":"#/$defs/schemaArray"},"oneOf":{"$ref":"#/$defs/schemaArray"},
-		"prefixItems":{"$ref":"#/$defs/schemaArray"},
-		"not":{"$dynamicRef":"#meta"},"if":{"$dynamicRef":"#meta"},"then":{"$dynamicRef":"#meta"},"else":{"$dynamicRef":"#meta"},
-		"items":{"$dynamicRef":"#meta"},"contains":{"$dynamicRef":"#meta"},
-		"additionalProperties":{"$dynamicRef":"#meta"},"propertyNames":{"$dynamicRef":"#meta"},
-		"properties":{"$ref":"#/$defs/schemaMap"},"patternProperties":{"$ref":"#/$defs/schemaMap"},
-		"dependentSchemas":{"$ref":"#/$defs/schemaMap"}},
-	"$defs":{
-		"schemaArray":{"type":"array","minItems":1,"items":{"$dynamicRef":"#meta"}},
-		"schemaMap":{"type":"object","additionalProperties":{"$dynamicRef":"#meta"}}}},
-"unevaluated":{"$id":"meta/unevaluated","$dynamicAnchor":"meta","type":["object","boolean"],
-	"properties":{"unevaluatedItems":{"$dynamicRef":"#meta"},"unevaluatedProperties":{"$dynamicRef":"#meta"}}},
-"validation":{"$id":"meta/validation","$dynamicAnchor":"meta","type":["object","boolean"],
-	"properties":{
-		"type":{"if":{"type":"array"},"then":{"items":{"$ref":"#/$defs/simpleTypes"},"minItems":1,"uniqueItems":true},
-			"else":{"$ref":"#/$defs/simpleTypes"}},
-		"enum":{"type":"array"},
-		"multipleOf":{"type":"number","exclusiveMinimum":0},
-		"maximum":{"type":"number"},"exclusiveMaximum":{"type":"number"},"minimum":{"type":"number"},"exclusiveMinimum":{"type":"number"},
-		"maxLength":{"$ref":"#/$defs/nonNegativeInteger"},"minLength":{"$ref":"#/$defs/nonNegativeInteger"},
-		"maxItems":{"$ref":"#/$defs/nonNegativeInteger"},"minItems":{"$ref":"#/$defs/nonNegativeInteger"},
-		"maxContains":{"$ref":"#/$defs/nonNegativeInteger"},"minContains":{"$ref":"#/$defs/nonNegativeInteger"},
-		"maxProperties":{"$ref":"#/$defs/nonNegativeInteger"},"minProperties":{"$ref":"#/$defs/nonNegativeInteger"},
-		"pattern":{"type":"string"},"uniqueItems":{"type":"boolean"},
-		"required":{"$ref":"#/$defs/stringArray"},
-		"dependentRequired":{"type":"object","additionalProperties":{"$ref":"#/$defs/stringArray"}}},
-	"$defs":{
-		"nonNegativeInteger":{"type":"integer","minimum":0},
-		"simpleTypes":{"enum":["array","boolean","integer","null","number","object","string"]},
-		"stringArray":{"type":"array","items":{"type":"string"},"uniqueItems":true}}},
-"meta-data":{"$id":"meta/meta-data","$dynamicAnchor":"meta","type":["object","boolean"],
-	"properties":{
-		"title":{"type":"string"},"description":{"type":"string"},"deprecated":{"type":"boolean"},
-		"readOnly":{"type":"boolean"},"writeOnly":{"type":"boolean"},"examples":{"type":"array"}}},
-"format-annotation":{"$id":"meta/format-annotation","$dynamicAnchor":"meta","type":["object","boolean"],
-	"properties":{"format":{"type":"string"}}},
-"content":{"$id":"meta/content","$dynamicAnchor":"meta","type":["object","boolean"],
-	"properties":{
-		"contentEncoding":{"type":"string"},"contentMediaType":{"type":"string"},"contentSchema":{"$dynamicRef":"#meta"}}}}}`
-
-// metaschema07 is the same for draft-07.
-const metaschema07 = `{"$id":"http://json-schema.org/draft-07/schema#","type":["object","boolean"],
-"definitions":{
-	"schemaArray":{"type":"array","minItems":1,"items":{"$ref":"#"}},
-	"schemaMap":{"type":"object","additionalProperties":{"$ref":"#"}},
-	"nonNegativeInteger":{"type":"integer","minimum":0},
-	"nonNegativeIntegerDefault0":{"$ref":"#/definitions/nonNegativeInteger"},
-	"simpleTypes":{"enum":["array","boolean","integer","null","number","object","string"]},
-	"stringArray":{"type":"array","items":{"type":"string"},"uniqueItems":true}},
-"properties":{
-	"$id":{"type":"string"},"$schema":{"type":"string"},"$ref":{"type":"string"},"$comment":{"type":"string"},
-	"title":{"type":"string"},"description":{"type":"string"},"readOnly":{"type":"boolean"},"writeOnly":{"type":"boolean"},
-	"examples":{"type":"array"},"format":{"type":"string"},
-	"contentMediaType":{"type":"string"},"contentEncoding":{"type":"string"},
-	"multipleOf":{"type":"number","exclusiveMinimum":0},
-	"maximum":{"type":"number"},"exclusiveMaximum":{"type":"number"},"minimum":{"type":"number"},"exclusiveMinimum":{"type":"number"},
-	"maxLength":{"$ref":"#/definitions/nonNegativeInteger"},"minLength":{"$ref":"#/definitions/nonNegativeInteger"},
-	"maxItems":{"$ref":"#/definitions/nonNegativeInteger"},"minItems":{"$ref":"#/definitions/nonNegativeInteger"},
-	"maxProperties":{"$ref":"#/definitions/nonNegativeInteger"},"minProperties":{"$ref":"#/definitions/nonNegativeInteger"},
-	"pattern":{"type":"string"},"uniqueItems":{"type":"boolean"},"enum":{"type":"array"},
-	"required":{"$ref":"#/definitions/stringArray"},
-	"type":{"if":{"type":"array"},"then":{"items":{"$ref":"#/definitions/simpleTypes"},"minItems":1,"uniqueItems":true},
-		"else":{"$ref":"#/definitions/simpleTypes"}},
-	"items":{"if":{"type":"array"},"then":{"$ref":"#/definitions/schemaArray"},"else":{"$ref":"#"}},
-	"dependencies":{"type":"object","additionalProperties":{"if":{"type":"array"},
-		"then":{"$ref":"#/definitions/stringArray"},"else":{"$ref":"#"}}},
-	"additionalItems":{"$ref":"#"},"contains":{"$ref":"#"},"additionalProperties":{"$ref":"#"},"propertyNames":{"$ref":"#"},
-	"if":{"$ref":"#"},"then":{"$ref":"#"},"else":{"$ref":"#"},"not":{"$ref":"#"},
-	"allOf":{"$ref":"#/definitions/schemaArray"},"anyOf":{"$ref":"#/definitions/schemaArray"},"oneOf":{"$ref":"#/definitions/schemaArray"},
-	"definitions":{"$ref":"#/definitions/schemaMap"},"properties":{"$ref":"#/definitions/schemaMap"},
-	"patternProperties":{"$ref":"#/definitions/schemaMap"}}}`
-
-// schemaCache has a *derived for each reflect.Type, and a *Schema for each
-// metaschema's URI. Servers are made per user or per request: a type is worked on
+// schemaCache has a *derived for each reflect.Type, and a *dialect with its meta for
+// each metaschema's URI. Servers are made per user or per request: a type is worked on
 // once.
 var schemaCache sync.Map
 
@@ -2151,44 +1925,44 @@ func deriveText(t reflect.Type) (json.RawMessage, error) {
 	for g.again {
 		g.again, g.open, g.names, g.queue = false, map[reflect.Type]bool{}, map[reflect.Type]string{}, nil
 		var err error
-		if text, err = g.written(t, nil); err != nil {
+		if text, err = g.written(t); err != nil {
 			return nil, err
 		}
-		var defs []keyword
+		var defs []member
 		for i := 0; i < len(g.queue); i++ {
-			def, err := g.written(g.queue[i], nil)
+			def, err := g.written(g.queue[i])
 			if err != nil {
 				return nil, err
 			}
-			defs = append(defs, keyword{g.names[g.queue[i]], def})
+			defs = append(defs, member{g.names[g.queue[i]], def})
 		}
 		if defs != nil {
-			text = merge(text, []keyword{{"$defs", merge([]byte("{}"), defs)}})
+			text = merge(text, []member{{"$defs", merge([]byte("{}"), defs)}})
 		}
 	}
 	return text, nil
 }
 
-// A keyword is a member of a schema.
-type keyword struct {
+// A member is one of a JSON object.
+type member struct {
 	name string
 	text json.RawMessage
 }
 
 // merge returns the object base with more members, which replace those of the
 // same name.
-func merge(base json.RawMessage, more []keyword) json.RawMessage {
+func merge(base json.RawMessage, more []member) json.RawMessage {
 	if len(more) == 0 {
 		return base
 	}
-	var all []keyword
+	var all []member
 	if ix, err := scan(base); err == nil {
 		for name, v := range ix.root().members() {
-			all = append(all, keyword{name.str(), v.raw()})
+			all = append(all, member{name.str(), v.raw()})
 		}
 	}
 	for _, k := range more {
-		if i := slices.IndexFunc(all, func(a keyword) bool { return a.name == k.name }); i >= 0 {
+		if i := slices.IndexFunc(all, func(a member) bool { return a.name == k.name }); i >= 0 {
 			all[i] = k
 		} else {
 			all = append(all, k)
@@ -2204,15 +1978,14 @@ func merge(base json.RawMessage, more []keyword) json.RawMessage {
 	return append(text, '}')
 }
 
-// write returns the schema of t, or a reference to it. elements are for what is
-// in a list.
-func (g *deriver) write(t reflect.Type, elements []keyword) (json.RawMessage, error) {
+// write returns the schema of t, or a reference to it.
+func (g *deriver) write(t reflect.Type) (json.RawMessage, error) {
 	switch {
 	case g.open[t] && !g.recursive[t]:
 		g.recursive[t], g.again = true, true
 		return json.RawMessage("{}"), nil // will be written again
 	case !g.recursive[t]:
-		return g.written(t, elements)
+		return g.written(t)
 	case t == g.root:
 		return json.RawMessage(`{"$ref":"#"}`), nil
 	}
@@ -2235,7 +2008,7 @@ func (g *deriver) unusedName(t reflect.Type) string {
 }
 
 // written returns the schema of t itself.
-func (g *deriver) written(t reflect.Type, elements []keyword) (json.RawMessage, error) {
+func (g *deriver) written(t reflect.Type) (json.RawMessage, error) {
 	if t.Name() != "" {
 		g.open[t] = true
 		defer delete(g.open, t)
@@ -2245,7 +2018,7 @@ func (g *deriver) written(t reflect.Type, elements []keyword) (json.RawMessage, 
 	}
 	switch t.Kind() {
 	case reflect.Pointer:
-		return g.write(t.Elem(), elements)
+		return g.write(t.Elem())
 	case reflect.Interface:
 		return json.RawMessage("{}"), nil
 	case reflect.Bool:
@@ -2259,7 +2032,7 @@ func (g *deriver) written(t reflect.Type, elements []keyword) (json.RawMessage, 
 	case reflect.String:
 		return json.RawMessage(`{"type":"string"}`), nil
 	case reflect.Slice, reflect.Array:
-		return g.listSchema(t, elements)
+		return g.listSchema(t)
 	case reflect.Map:
 		return g.mapSchema(t)
 	case reflect.Struct:
@@ -2305,17 +2078,16 @@ func ownSchema(t reflect.Type) json.RawMessage {
 	return nil
 }
 
-// listSchema returns the schema of a slice or an array; elements are keywords for
-// what is in it.
-func (g *deriver) listSchema(t reflect.Type, elements []keyword) (json.RawMessage, error) {
-	items, err := g.write(t.Elem(), nil)
+// listSchema returns the schema of a slice or an array.
+func (g *deriver) listSchema(t reflect.Type) (json.RawMessage, error) {
+	items, err := g.write(t.Elem())
 	if err != nil {
 		return nil, in("[]", err)
 	}
-	list := []keyword{{"type", []byte(`"array"`)}, {"items", merge(items, elements)}}
+	list := []member{{"type", []byte(`"array"`)}, {"items", items}}
 	if t.Kind() == reflect.Array {
 		n := strconv.AppendInt(nil, int64(t.Len()), 10)
-		list = append(list, keyword{"minItems", n}, keyword{"maxItems", n})
+		list = append(list, member{"minItems", n}, member{"maxItems", n})
 	}
 	return merge(nil, list), nil
 }
@@ -2328,34 +2100,34 @@ func (g *deriver) mapSchema(t reflect.Type) (json.RawMessage, error) {
 		!k.Implements(textEncoderType) && !reflect.PointerTo(k).Implements(textDecoderType) {
 		return nil, &decodeError{reason: k.String() + " cannot be a name in JSON"}
 	}
-	values, err := g.write(t.Elem(), nil)
+	values, err := g.write(t.Elem())
 	if err != nil {
 		return nil, in("[]", err)
 	}
-	return merge(nil, []keyword{{"type", []byte(`"object"`)}, {"additionalProperties", values}}), nil
+	return merge(nil, []member{{"type", []byte(`"object"`)}, {"additionalProperties", values}}), nil
 }
 
 // structSchema returns the schema of a struct, with its fields in their order.
 // There is always a "properties", because some clients demand it, and never an
 // empty "required".
 func (g *deriver) structSchema(t reflect.Type) (json.RawMessage, error) {
-	var properties []keyword
+	var properties []member
 	var required []byte
 	for _, f := range jsonFields(t) {
 		text, err := g.fieldSchema(&f)
 		if err != nil {
 			return nil, in(f.name, err)
 		}
-		properties = append(properties, keyword{f.name, text})
+		properties = append(properties, member{f.name, text})
 		if !f.omitEmpty && !f.omitZero && !throughPointer(t, f.index) {
 			required = append(appendString(required, f.name), ',')
 		}
 	}
-	object := []keyword{{"type", []byte(`"object"`)}, {"properties", merge([]byte("{}"), properties)}}
+	object := []member{{"type", []byte(`"object"`)}, {"properties", merge([]byte("{}"), properties)}}
 	if required != nil {
-		object = append(object, keyword{"required", slices.Concat([]byte("["), required[:len(required)-1], []byte("]"))})
+		object = append(object, member{"required", slices.Concat([]byte("["), required[:len(required)-1], []byte("]"))})
 	}
-	return merge(nil, append(object, keyword{"additionalProperties", []byte("false")})), nil
+	return merge(nil, append(object, member{"additionalProperties", []byte("false")})), nil
 }
 
 // throughPointer reports whether the field, or what it is embedded in, may be nil.
@@ -2371,24 +2143,22 @@ func throughPointer(t reflect.Type, index []int) bool {
 
 // fieldSchema returns the schema of a field: that of its type, with what its tags
 // say on top.
-func (g *deriver) fieldSchema(f *field) (json.RawMessage, error) {
+func (g *deriver) fieldSchema(f *field) (text json.RawMessage, err error) {
 	t := f.typ
 	for t.Kind() == reflect.Pointer && t.Name() == "" {
 		t = t.Elem()
 	}
-	isList := (t.Kind() == reflect.Slice || t.Kind() == reflect.Array) && ownSchema(t) == nil
-	mine, elements, err := tagKeywords(f.tag, t, isList)
-	if err != nil {
-		return nil, err
+	text = json.RawMessage(`{"type":"string"}`)
+	if !f.quoted || ownSchema(t) != nil {
+		if text, err = g.write(f.typ); err != nil {
+			return nil, err
+		}
 	}
-	if k := t.Kind(); f.quoted && ownSchema(t) == nil && (reflect.Bool <= k && k <= reflect.Float64 || k == reflect.String) {
-		return merge([]byte(`{"type":"string"}`), mine), nil
+	var mine []member
+	if description := f.tag.Get("jsonschema"); description != "" {
+		mine = append(mine, member{"description", appendString(nil, description)})
 	}
-	text, err := g.write(f.typ, elements)
-	if err != nil {
-		return nil, err
-	}
-	return merge(text, mine), nil
+	return tagged(text, mine, f.tag.Get("schema"))
 }
 
 // tagNames has the keywords that a tag can set, and the types that they are about.
@@ -2402,33 +2172,36 @@ var tagNames = map[string]typeSet{
 	"minProperties": typeObject, "maxProperties": typeObject,
 }
 
-// tagKeywords reads a field's tags: the keywords for its type t, and, if that is a
-// list, for the elements.
-func tagKeywords(tag reflect.StructTag, t reflect.Type, isList bool) (mine, elements []keyword, err error) {
-	if text := tag.Get("jsonschema"); text != "" {
-		mine = append(mine, keyword{"description", appendString(nil, text)})
+// tagged returns a schema with more keywords: mine, and those of a tag. What is not
+// about lists is, in the schema of one, about its elements.
+func tagged(schema json.RawMessage, mine []member, tag string) (json.RawMessage, error) {
+	ix, err := scan(schema)
+	if err != nil {
+		return schema, nil // will be refused when it is compiled
 	}
-	for rest := tag.Get("schema"); rest != ""; {
+	root, items := ix.root(), ix.root().member("items")
+	var elements []member
+	for tag != "" {
 		var name, text string
-		name, text, rest = cutKeyword(rest)
+		name, text, tag = cutKeyword(tag)
 		types, ok := tagNames[name]
 		if !ok {
-			return nil, nil, &decodeError{reason: fmt.Sprintf("tag schema: unknown keyword %q", name)}
+			return nil, &decodeError{reason: fmt.Sprintf("tag schema: unknown keyword %q", name)}
 		}
-		target, of := &mine, t
-		if isList && types&typeArray == 0 {
-			target = &elements
-			for of = t.Elem(); of.Kind() == reflect.Pointer && of.Name() == ""; {
-				of = of.Elem()
-			}
+		target, of := &mine, root
+		if items.ix != nil && types&typeArray == 0 {
+			target, of = &elements, items
 		}
-		value, err := tagValue(name, text, types, jsonTypes(of))
+		value, err := tagValue(name, text, types, typesOf(of.member("type")))
 		if err != nil {
-			return nil, nil, &decodeError{reason: fmt.Sprintf("tag schema: %s=%s: %v", name, text, err)}
+			return nil, &decodeError{reason: fmt.Sprintf("tag schema: %s=%s: %v", name, text, err)}
 		}
-		*target = append(*target, keyword{name, value})
+		*target = append(*target, member{name, value})
 	}
-	return mine, elements, nil
+	if elements != nil {
+		mine = append(mine, member{"items", merge(items.raw(), elements)})
+	}
+	return merge(schema, mine), nil
 }
 
 // cutKeyword cuts the first name=text from a tag. A comma in the text is part of
@@ -2448,35 +2221,12 @@ func cutKeyword(tag string) (name, text, rest string) {
 	return name, tag, ""
 }
 
-// jsonTypes returns the types that the JSON of a Go type can have.
-func jsonTypes(t reflect.Type) typeSet {
-	kind := t.Kind()
-	if text := ownSchema(t); text != nil {
-		if ix, err := scan(text); err == nil && ix.root().member("type").ix != nil {
-			return typesOf(ix.root().member("type"))
-		}
-		return typeAny
-	}
-	switch {
-	case kind == reflect.Bool:
-		return typeBoolean
-	case kind == reflect.Float32 || kind == reflect.Float64:
-		return typeNumber
-	case reflect.Int <= kind && kind <= reflect.Uintptr:
-		return typeInteger
-	case kind == reflect.String:
-		return typeString
-	case kind == reflect.Slice || kind == reflect.Array:
-		return typeArray
-	case kind == reflect.Map || kind == reflect.Struct:
-		return typeObject
-	}
-	return typeAny
-}
-
-// tagValue turns the text of a keyword about types into JSON, for a field whose
-// JSON is of type of.
+// tagValue turns the text of a keyword about types into JSON, for what is of types
+// of; 0: of any.
 func tagValue(name, text string, types, of typeSet) (json.RawMessage, error) {
+	if of == 0 {
+		of = typeAny
+	}
 	if types&of == 0 {
 		return nil, fmt.Errorf("is about %s, not %s", types, of)
 	}

@@ -337,7 +337,7 @@ func TestSchemaFetchesNothing(t *testing.T) {
 
 // Both metaschemas must be schemas of their dialect, and both are compiled here.
 func TestMetaschemas(t *testing.T) {
-	for _, m := range []struct{ uri, text string }{{uri2020, metaschema2020}, {uri07, metaschema07}} {
+	for _, m := range []struct{ uri, text string }{{uri2020, draft2020().text}, {uri07, draft07().text}} {
 		if _, err := CompileSchema([]byte(`{"$schema":"` + m.uri + `",` + m.text[1:])); err != nil {
 			t.Errorf("%s: %v", m.uri, err)
 		}
@@ -673,7 +673,7 @@ func TestBUG223SchemaIsDerivedOnce(t *testing.T) {
 }
 
 func FuzzSchema(f *testing.F) {
-	for _, s := range []string{"true", toolSchema, metaschema2020, metaschema07, `{"$ref":"#/a","a":{"pattern":"\\p{L}[^]"}}`,
+	for _, s := range []string{"true", toolSchema, draft2020().text, draft07().text, `{"$ref":"#/a","a":{"pattern":"\\p{L}[^]"}}`,
 		`{"$schema":"http://json-schema.org/draft-07/schema#","items":[{}],"dependencies":{"a":["b"]}}`,
 		`{"$id":"x","$dynamicAnchor":"a","anyOf":[{"items":{"$dynamicRef":"#a"}}],"unevaluatedItems":false,"multipleOf":3e-5}`} {
 		f.Add(s, `{"path":"x","a":[1,1.0,{"b":"\u0061"}]}`)
