@@ -1,12 +1,17 @@
 // Command mcp-client talks to an MCP server from the command line.
 //
 //	mcp-client [flags] SUBCOMMAND [args] -- COMMAND ARGS...
+//	mcp-client [flags] SUBCOMMAND [args] URL
+//	mcp-client [flags] URL SUBCOMMAND [args]
 //
 // It starts COMMAND, a server that speaks on its stdin and stdout, does one thing
-// with it, and ends it. Run mcp-client -h for the subcommands and flags. Flags may
-// stand before or after the subcommand, up to "--".
+// with it, and ends it; or it connects to a server over HTTP. A word that begins with
+// http:// or https:// is the server's URL where it is the first one, or, without "--",
+// the last one. Run mcp-client -h for the subcommands and flags. Flags may stand
+// before or after the subcommand, up to "--".
 //
 //	mcp-client tools -- mcp-server ~/notes
+//	mcp-client tools http://localhost:8080/mcp
 //	mcp-client call search query=milk -- mcp-server ~/notes
 //	mcp-client -json read file:///todo.txt -- mcp-server ~/notes | jq .contents
 //	mcp-client demo
@@ -16,8 +21,10 @@
 //	0    done
 //	1    the tool reports an error, or the demo does not show what it should
 //	2    the command line is wrong, or does not fit what the server offers
-//	3    the server could not be started, was lost, or did not answer in time
-//	4    the server answered with an error, or with what is no valid answer
+//	3    the server could not be started or reached, was lost, cannot serve now (HTTP
+//	     5xx), or did not answer in time
+//	4    the server answered with an error (HTTP 401 and 403, too), or with what is no
+//	     valid answer
 //	130  interrupted
 package main
 
@@ -28,6 +35,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -73,7 +81,7 @@ type program struct {
 	screen   *screen // stderr
 	person   *person
 	signals  <-chan os.Signal
-	// dial makes the way to the server from what stands after "--".
+	// dial makes the way to the server from a command or a URL.
 	dial func(p *program, target []string) (mcp.Transport, error)
 }
 
@@ -87,6 +95,7 @@ type flags struct {
 	output  string
 	timeout time.Duration
 	roots   []string
+	header  http.Header
 }
 
 // A command is a subcommand.
@@ -164,6 +173,9 @@ func (p *program) finish(ctx context.Context, err error) int {
 		p.screen.line("mcp-client: interrupted")
 	case err != nil:
 		p.screen.line("mcp-client: " + strings.TrimPrefix(err.Error(), "mcp: "))
+		if a := advice(err); a != "" {
+			p.screen.line("mcp-client: " + a)
+		}
 	}
 	if p.json && errors.As(err, &e) {
 		type fault struct {
@@ -179,6 +191,7 @@ func (p *program) finish(ctx context.Context, err error) int {
 func exitCode(ctx context.Context, err error) int {
 	var usage *usageError
 	var answered *mcp.Error
+	var overHTTP *mcp.HTTPError
 	switch {
 	case err == nil:
 		return exitOK
@@ -188,7 +201,8 @@ func exitCode(ctx context.Context, err error) int {
 		return exitTool
 	case errors.As(err, &usage):
 		return exitUsage
-	case errors.As(err, &answered), errors.Is(err, mcp.ErrInvalidResponse), errors.Is(err, mcp.ErrNotOffered):
+	case errors.As(err, &answered), errors.Is(err, mcp.ErrInvalidResponse), errors.Is(err, mcp.ErrNotOffered),
+		errors.As(err, &overHTTP) && overHTTP.Status < 500:
 		return exitProtocol
 	}
 	return exitConnection
@@ -236,10 +250,11 @@ func (p *program) do(ctx context.Context, args []string) error {
 	return err
 }
 
-// parse reads the command line: flags, the subcommand and its arguments, and what
-// stands after "--".
+// parse reads the command line: flags, the subcommand and its arguments, and the
+// server: a URL, or what stands after "--".
 func (p *program) parse(line []string) (cmd *command, args, target []string, err error) {
-	fs := p.flagSet()
+	var headerErr error
+	fs := p.flagSet(&headerErr)
 	i := slices.Index(line, "--")
 	if i >= 0 {
 		line, target = line[:i], line[i+1:]
@@ -253,6 +268,10 @@ func (p *program) parse(line []string) (cmd *command, args, target []string, err
 		}
 		args, rest = append(args, fs.Arg(0)), fs.Args()[1:]
 	}
+	args, u := cutURL(args, i >= 0)
+	if u != "" {
+		target = append([]string{u}, target...)
+	}
 	if len(args) == 0 {
 		return nil, nil, nil, usagef("which subcommand? mcp-client -h lists them")
 	}
@@ -265,9 +284,15 @@ func (p *program) parse(line []string) (cmd *command, args, target []string, err
 	case len(args) < cmd.min || len(args) > cmd.max:
 		return nil, nil, nil, usagef("usage: mcp-client %s", cmd.synopsis())
 	case cmd.alone != nil && len(target) > 0:
-		return nil, nil, nil, usagef("%s starts its own server: nothing may stand after --", cmd.name)
+		return nil, nil, nil, usagef("%s starts its own server, and takes no other", cmd.name)
 	case cmd.alone == nil && len(target) == 0:
 		return nil, nil, nil, usagef("which server? usage: mcp-client %s", cmd.synopsis())
+	case headerErr != nil:
+		return nil, nil, nil, headerErr
+	case len(target) > 1 && isURL(target[0]):
+		return nil, nil, nil, usagef("the server is a URL or a command, not both")
+	case p.header != nil && (len(target) == 0 || !isURL(target[0])):
+		return nil, nil, nil, usagef("-header is for servers over HTTP")
 	case p.level != "" && !slices.Contains(levels, p.level):
 		return nil, nil, nil, usagef("-level must be one of %s, not %q", strings.Join(levels, ", "), p.level)
 	case p.timeout < 0:
@@ -276,13 +301,26 @@ func (p *program) parse(line []string) (cmd *command, args, target []string, err
 	return cmd, args, target, nil
 }
 
+// cutURL takes the URL of the server off the words of a command line; "" if there is
+// none.
+func cutURL(args []string, command bool) (rest []string, u string) {
+	switch n := len(args); {
+	case n > 0 && isURL(args[0]):
+		return args[1:], args[0]
+	case n > 1 && isURL(args[n-1]) && !command:
+		return args[:n-1], args[n-1]
+	}
+	return args, ""
+}
+
 var levels = []string{"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"}
 
-func (p *program) flagSet() *flag.FlagSet {
+func (p *program) flagSet(headerErr *error) *flag.FlagSet {
 	fs := flag.NewFlagSet("mcp-client", flag.ContinueOnError)
 	fs.SetOutput(io.Discard)
 	fs.BoolVar(&p.help, "h", false, "show this help")
 	fs.BoolVar(&p.help, "help", false, "likewise")
+	fs.Var(headers{&p.header, headerErr}, "header", "send the header `'Name: value'` with every request over HTTP; may be given several times")
 	fs.BoolVar(&p.json, "json", false, "print JSON for scripts: one value a line, an item of a list or a result each")
 	fs.StringVar(&p.level, "level", "", "ask for log messages from `LEVEL` on; they are shown on stderr")
 	fs.StringVar(&p.output, "o", "", "write the first image, sound or other binary data of the result to `FILE`")
@@ -299,16 +337,19 @@ func (p *program) flagSet() *flag.FlagSet {
 
 func usage() string {
 	var b strings.Builder
-	b.WriteString("usage: mcp-client [flags] SUBCOMMAND [args] -- COMMAND ARGS...\n\nSubcommands:\n")
+	b.WriteString("usage: mcp-client [flags] SUBCOMMAND [args] -- COMMAND ARGS...\n" +
+		"       mcp-client [flags] SUBCOMMAND [args] URL\n" +
+		"       mcp-client [flags] URL SUBCOMMAND [args]\n\n" +
+		"The server is a command to start, or the http or https URL of one that runs.\n\nSubcommands:\n")
 	for i := range commands {
 		fmt.Fprintf(&b, "  %s\n    \t%s\n", strings.TrimSpace(commands[i].name+" "+commands[i].args), commands[i].help)
 	}
 	b.WriteString("\nFlags, before or after the subcommand:\n")
-	fs := (&program{}).flagSet()
+	fs := (&program{}).flagSet(new(error))
 	fs.SetOutput(&b)
 	fs.PrintDefaults()
 	b.WriteString("\nExit codes: 0 done, 1 the tool reports an error, 2 wrong command line,\n" +
-		"3 no connection or no answer, 4 an error of the protocol, 130 interrupted.\n")
+		"3 no connection or no answer (HTTP 5xx, too), 4 an error of the protocol\n(HTTP 401 and 403, too), 130 interrupted.\n")
 	return b.String()
 }
 
@@ -318,13 +359,16 @@ func (c *command) synopsis() string {
 		text += " " + c.args
 	}
 	if c.run != nil {
-		text += " -- COMMAND ARGS..."
+		text += " -- COMMAND ARGS... | URL"
 	}
 	return text
 }
 
-// dial makes the way to a server that is a command to start.
+// dial makes the way to a server that is a command to start, or has a URL.
 func dial(p *program, target []string) (mcp.Transport, error) {
+	if isURL(target[0]) {
+		return p.httpTransport(target[0])
+	}
 	p.note("starting: " + shellText(target))
 	return p.commandTransport(exec.Command(target[0], target[1:]...)), nil
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -311,29 +312,53 @@ func TestSubcommands(t *testing.T) {
 		{"yes to a visit", "-yes -q call visit", 0, "accept\n", "open this URL: https://pay.example/x?y=1\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			new(trial).run(append(strings.Fields(c.line), "--", "x")...).is(t, c.code, c.stdout, c.stderr)
+			words := strings.Fields(c.line)
+			new(trial).run(append(words, "--", "x")...).is(t, c.code, c.stdout, c.stderr)
+			for _, url := range overHTTP(t, newTestServer(&watcher{})) {
+				stderr := c.stderr
+				if !slices.Contains(words, "-q") {
+					stderr = "connecting to: " + url + "\n" + stderr
+				}
+				new(trial).with(dial).run(append(words, url)...).is(t, c.code, c.stdout, stderr)
+				new(trial).with(dial).run(append([]string{url}, words...)...).is(t, c.code, c.stdout, stderr)
+			}
 		})
 	}
 }
 
 func TestCommandLine(t *testing.T) {
-	refused := func(*program, []string) (mcp.Transport, error) { panic("no server may be reached") }
+	refused := func(p *program, target []string) (mcp.Transport, error) {
+		if strings.Contains(target[0], "?") {
+			return dial(p, target)
+		}
+		panic("no server may be reached")
+	}
 	for _, c := range []struct{ line, stderr string }{
 		{"", "which subcommand? mcp-client -h lists them"},
 		{"-- x", "which subcommand? mcp-client -h lists them"},
 		{"fly -- x", `unknown subcommand "fly"; mcp-client -h lists them`},
-		{"tools", "which server? usage: mcp-client [flags] tools -- COMMAND ARGS..."},
-		{"tools --", "which server? usage: mcp-client [flags] tools -- COMMAND ARGS..."},
-		{"read -- x", "usage: mcp-client [flags] read URI -- COMMAND ARGS..."},
-		{"read a b -- x", "usage: mcp-client [flags] read URI -- COMMAND ARGS..."},
-		{"complete a b -- x", "usage: mcp-client [flags] complete REF ARG VALUE [KEY=VALUE…] -- COMMAND ARGS..."},
-		{"demo -- x", "demo starts its own server: nothing may stand after --"},
+		{"tools", "which server? usage: mcp-client [flags] tools -- COMMAND ARGS... | URL"},
+		{"tools --", "which server? usage: mcp-client [flags] tools -- COMMAND ARGS... | URL"},
+		{"read -- x", "usage: mcp-client [flags] read URI -- COMMAND ARGS... | URL"},
+		{"read a b -- x", "usage: mcp-client [flags] read URI -- COMMAND ARGS... | URL"},
+		{"complete a b -- x", "usage: mcp-client [flags] complete REF ARG VALUE [KEY=VALUE…] -- COMMAND ARGS... | URL"},
+		{"demo -- x", "demo starts its own server, and takes no other"},
 		{"demo now", "usage: mcp-client [flags] demo"},
 		{"-wrong tools -- x", "flag provided but not defined: -wrong; mcp-client -h tells more"},
 		{"tools -wrong -- x", "flag provided but not defined: -wrong; mcp-client -h tells more"},
 		{"tools -timeout soon -- x", `invalid value "soon" for flag -timeout: parse error; mcp-client -h tells more`},
 		{"tools -timeout -1s -- x", "-timeout must not be negative"},
 		{"tools -level loud -- x", `-level must be one of debug, info, notice, warning, error, critical, alert, emergency, not "loud"`},
+		{"http://h/mcp", "which subcommand? mcp-client -h lists them"},
+		{"http://h/mcp tools -- x", "the server is a URL or a command, not both"},
+		{"tools -- http://h/mcp x", "the server is a URL or a command, not both"},
+		{"demo http://h/mcp", "demo starts its own server, and takes no other"},
+		{"tools http://?key=secret", "the URL of the server cannot be understood"},
+		{"-header A:secret tools -- x", "-header is for servers over HTTP"},
+		{"-header A:secret demo", "-header is for servers over HTTP"},
+		{"-header secret tools http://h/mcp", "-header must be 'Name: value'"},
+		{"-header /:secret tools http://h/mcp", "-header must be 'Name: value'"},
+		{"-header A:sec\x00ret tools http://h/mcp", "-header must be 'Name: value'"},
 		{"tools -root /not/there -- x", `-root: "/not/there" is no folder`},
 	} {
 		tr := &trial{dial: refused}

@@ -31,6 +31,9 @@ func (p *program) options() (*mcp.ClientOptions, error) {
 		PromptsChanged:   changed("prompts"),
 		ResourcesChanged: changed("resources"),
 		LoggingMessage:   p.log,
+		SessionRenewed: func(context.Context, *mcp.ClientSession) {
+			p.note("the server had ended the session; there is a new one")
+		},
 		Malformed: func(data []byte, reason error) {
 			p.note(fmt.Sprintf("the server sent what is no message: %.200q: %v", data, reason))
 		},
