@@ -237,13 +237,14 @@ type clientConn struct {
 	visits     map[string]chan struct{} // by elicitation id; closed when complete
 	subscribed map[string]bool          // what a new session must be told of again
 	level      LoggingLevel             // likewise
-	renewals   map[string]*renewal      // by id of the session that was lost
+	renewal    *renewal                 // the newest
 }
 
 // A renewal replaces a session that the server has ended.
 type renewal struct {
 	done chan struct{} // closed when there is a new session, or err
 	err  error
+	lost int // number of the session that it replaces, less if it failed; guarded by clientConn.mu
 }
 
 // A greeting is what initialize settled; it never changes.
@@ -461,12 +462,14 @@ func (c *clientConn) renew(ctx context.Context, lost *lostSession) error {
 		c.mu.Unlock()
 		return ErrClosed
 	}
-	r := c.renewals[lost.id]
-	if r == nil {
-		r = &renewal{done: make(chan struct{})}
-		c.renewals = map[string]*renewal{lost.id: r} // older ones are of no interest
-		c.workers.Go(func() {                        // ends within the time limits of its calls, or with the session
-			r.err = c.reopen()
+	r := c.renewal
+	if r == nil || r.lost < lost.number {
+		r = &renewal{done: make(chan struct{}), lost: lost.number}
+		c.renewal = r
+		c.workers.Go(func() { // ends within the time limits of its calls, or with the session
+			if r.err = c.reopen(); r.err != nil {
+				c.remember(func(*clientConn) { r.lost-- }) // the next call tries again
+			}
 			close(r.done)
 		})
 	}
@@ -481,6 +484,7 @@ func (c *clientConn) renew(ctx context.Context, lost *lostSession) error {
 	}
 }
 
+// reopen opens a new session. Calls of its own do not renew it.
 func (c *clientConn) reopen() error {
 	ctx, cancel := context.WithTimeout(context.Background(), renewTimeout)
 	defer cancel()
@@ -492,21 +496,28 @@ func (c *clientConn) reopen() error {
 	uris, level := sortedKeys(c.subscribed), c.level
 	clear(c.schemas)
 	c.mu.Unlock()
-	var err error
+	calls := []*clientCall{}
 	for _, uri := range uris {
-		err = errors.Join(err, cs.Subscribe(ctx, uri))
+		calls = append(calls, &clientCall{method: methodSubscribe, params: &SubscribeParams{URI: uri}, offered: offersUpdates, renewed: true})
 	}
 	if level != "" {
-		err = errors.Join(err, cs.SetLoggingLevel(ctx, level))
+		calls = append(calls, &clientCall{method: methodSetLevel, params: &SetLevelParams{Level: level}, offered: offersLogging, renewed: true})
 	}
-	if err != nil {
-		c.c.log.Warn("mcp: the new session is not like the old one", "error", err)
+	for _, call := range calls {
+		if err := cs.call(ctx, call, &EmptyResult{}); err != nil {
+			c.c.log.Warn("mcp: the new session is not like the old one", "error", err)
+		}
 	}
-	if f := c.c.opts.SessionRenewed; f != nil {
-		f(ctx, cs)
-	}
+	note := &incoming{message: message{kind: notificationMessage, method: noteRenewed}, p: c.p, a: ourselves, ctx: context.Background()}
+	c.p.acceptNotification(note)
 	return nil
 }
+
+// noteRenewed tells the notification handler of a new session, in order with what the
+// session brings. It is one only if it comes from ourselves.
+const noteRenewed = "notifications/session_renewed"
+
+var ourselves = &arrival{}
 
 // visitAll lets the person do the visits that a call needs first, and waits until
 // the server says that they are complete.
@@ -921,6 +932,10 @@ func (c *clientConn) notification(ctx context.Context, in *incoming) {
 	var err error
 	f, known := simple[in.method]
 	switch {
+	case in.a == ourselves:
+		if o.SessionRenewed != nil {
+			o.SessionRenewed(ctx, cs)
+		}
 	case known:
 		if f != nil {
 			f(ctx, cs)

@@ -546,11 +546,16 @@ type incoming struct {
 
 // A lostSession says that the server does not know the session any more.
 type lostSession struct {
-	id    string // a secret
-	begun bool   // the server may have begun to serve the call
+	number int  // of the session
+	begun  bool // the server may have begun to serve the call
 }
 
-func (*lostSession) Error() string { return "mcp: the server has ended the session" }
+func (l *lostSession) Error() string {
+	if l.begun {
+		return "the server has ended the session; it may have served the call"
+	}
+	return "the server has ended the session"
+}
 
 // A peer is one end of a connection.
 type peer struct {

@@ -2085,7 +2085,12 @@ func keepAlive(p *peer, out stream, every time.Duration, rev revision, done <-ch
 		}
 		_, err := p.call(context.Background(), out, methodPing, nil, callOptions{rev: rev, idle: every})
 		var e *Error
+		var lost *lostSession
 		switch {
+		case errors.As(err, &lost): // which is an answer, too
+			p.lose(lost)
+			missed = 0
+			continue
 		case errors.As(err, &e) || errors.Is(err, ErrClosed):
 			return
 		case err == nil:

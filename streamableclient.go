@@ -15,8 +15,8 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"maps"
 	"math/rand/v2"
-	"mime"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -30,12 +30,12 @@ const (
 	backoffMin     = 500 * time.Millisecond
 	backoffMax     = 30 * time.Second
 	postTimeout    = 30 * time.Second // for a notification or an answer to be taken
-	deleteTimeout  = 2 * time.Second  // for the end of a session
+	partTimeout    = 2 * time.Second  // for the end of a call or a session to be taken
 	lingerTimeout  = time.Second      // for a stream to end after its answer
 	lingerBytes    = 256 << 10
 	excerptBytes   = 512 // of a body that is no answer
 	maxRedirects   = 5
-	maxListenFails = 10                     // tries to listen in a row
+	maxListenFails = 10                     // tries to listen where that never succeeded
 	listenGrace    = 500 * time.Millisecond // for the answer to the first of them
 )
 
@@ -70,7 +70,7 @@ type HTTPError struct {
 }
 
 func (e *HTTPError) Error() string {
-	text := fmt.Sprintf("mcp: %s %s: the server answered %d %s", e.Method, e.URL, e.Status, http.StatusText(e.Status))
+	text := fmt.Sprintf("%s %s: the server answered %d %s", e.Method, e.URL, e.Status, http.StatusText(e.Status))
 	if e.ContentType != "" {
 		text += " (" + e.ContentType + ")"
 	}
@@ -115,7 +115,7 @@ func checkRedirect(r *http.Request, via []*http.Request) error {
 		return fmt.Errorf("more than %d redirects", maxRedirects)
 	case r.Response.StatusCode != http.StatusTemporaryRedirect && r.Response.StatusCode != http.StatusPermanentRedirect:
 		return fmt.Errorf("the server redirects (%d) to %s: use that URL", r.Response.StatusCode, bare(r.URL))
-	case r.URL.Scheme != from.URL.Scheme || r.URL.Host != from.URL.Host:
+	case origin(r.URL) != origin(from.URL):
 		return fmt.Errorf("the server redirects to another origin, %s", bare(r.URL))
 	}
 	return nil
@@ -124,6 +124,19 @@ func checkRedirect(r *http.Request, via []*http.Request) error {
 // bare is a URL without what may be secret.
 func bare(u *url.URL) string {
 	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
+}
+
+// origin is what belongs together in one place (RFC 6454).
+func origin(u *url.URL) string {
+	port := cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme])
+	return u.Scheme + "://" + strings.ToLower(u.Hostname()) + ":" + port
+}
+
+// A membership is the session that an HTTP request belongs to.
+type membership struct {
+	number int    // of the session on its link, from 1 on
+	id     string // a secret; empty: the server gave none
+	rev    revision
 }
 
 // An httpLink is a link over HTTP.
@@ -136,12 +149,14 @@ type httpLink struct {
 	ctx    context.Context // of everything that is not a call's; ends with close
 	cancel context.CancelCauseFunc
 
-	mu      sync.Mutex // guards the fields below
-	session string     // id; a secret
-	rev     revision
-	posts   *url.URL                 // where to POST over HTTP+SSE; nil: Streamable HTTP
-	open    map[string]*httpExchange // by key of the call's id
-	closed  bool
+	mu     sync.Mutex               // guards the fields below
+	now    membership               // the session that is open; number 0: none yet
+	next   membership               // the one that initialize has opened, until the server is told that it is used
+	ended  int                      // number of the newest session that the server has ended
+	deafen func()                   // ends listening; nil: nobody listens
+	posts  *url.URL                 // where to POST over HTTP+SSE; nil: Streamable HTTP
+	open   map[string]*httpExchange // by key of the call's id
+	closed bool
 
 	crew    crew
 	workers sync.WaitGroup // what is neither of the crew nor of a caller
@@ -152,24 +167,41 @@ func (l *httpLink) exchanges() bool { return true }
 func (l *httpLink) settled(rev revision) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.rev = rev
+	l.next.rev = rev
+}
+
+// member is the session that what is sent now belongs to. While a new session is
+// opened in place of a lost one, that is still the lost one: what belongs to it is
+// refused, and comes again when the new one is ready.
+func (l *httpLink) member() membership {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.now.number == 0 {
+		return l.next
+	}
+	return l.now
+}
+
+// lost notes that the server does not know a session any more.
+func (l *httpLink) lost(m membership, begun bool) *lostSession {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.ended = max(l.ended, m.number)
+	return &lostSession{m.number, begun}
 }
 
 func (l *httpLink) send(ctx context.Context, m *outgoing) error {
-	if m.id.IsZero() {
-		defer m.data.free()
-		err := l.post(ctx, m.data.b, m.method)
-		if err == nil && m.method == noteInitialized && !l.t.NoListen {
-			l.listenSoon(ctx)
-		}
-		return err
+	switch {
+	case m.method == noteInitialized:
+		return l.begin(ctx, m)
+	case m.id.IsZero():
+		return l.post(ctx, l.member(), m.data.b, m.method)
 	}
-	x := &httpExchange{l: l, id: m.id, method: m.method, data: m.data, header: m.header, retry: -1}
+	x := &httpExchange{l: l, id: m.id, method: m.method, data: m.data.b, header: m.header, retry: -1}
 	x.ctx, x.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
-		m.data.free()
 		return ErrClosed
 	}
 	l.open[m.id.key()] = x
@@ -177,12 +209,28 @@ func (l *httpLink) send(ctx context.Context, m *outgoing) error {
 	return nil
 }
 
+// begin tells the server that the session which initialize has opened is used.
+func (l *httpLink) begin(ctx context.Context, m *outgoing) error {
+	l.mu.Lock()
+	next := l.next
+	l.mu.Unlock()
+	if err := l.post(ctx, next, m.data.b, m.method); err != nil {
+		return err
+	}
+	l.mu.Lock()
+	l.now = next
+	l.mu.Unlock()
+	if !l.t.NoListen && !l.oldTransport() {
+		l.listenSoon(ctx, next)
+	}
+	return nil
+}
+
 func (l *httpLink) answer(b *buffer, _ *Error) {
 	if b == nil {
 		return
 	}
-	defer b.free()
-	if err := l.post(l.ctx, b.b, "answer"); err != nil {
+	if err := l.post(l.ctx, l.member(), b.b, "answer"); err != nil {
 		l.p.log.Warn("mcp: an answer did not reach the server", "error", err)
 	}
 }
@@ -194,9 +242,9 @@ func (l *httpLink) abandon(m *outgoing, cause error) {
 	l.mu.Unlock()
 	l.work(func() {
 		if !m.closes {
-			b := encodeCancel(m.id, cause)
-			_ = l.post(l.ctx, b.b, noteCancelled) // best effort
-			b.free()
+			ctx, cancel := context.WithTimeout(l.ctx, partTimeout)
+			_ = l.post(ctx, l.member(), encodeCancel(m.id, cause).b, noteCancelled) // best effort
+			cancel()
 		}
 		if x != nil {
 			x.cancel(cause)
@@ -216,16 +264,16 @@ func (l *httpLink) work(f func()) {
 func (l *httpLink) close() error {
 	l.p.shut(errors.New("closed by this side"))
 	l.mu.Lock()
-	was, session := l.closed, l.session
+	was, ended := l.closed, l.ended
 	l.closed = true
 	l.mu.Unlock()
 	if was {
 		return nil
 	}
-	if session != "" {
-		ctx, cancel := context.WithTimeout(l.ctx, deleteTimeout)
-		if resp, err := l.do(ctx, http.MethodDelete, l.url, nil, nil); err == nil {
-			_ = resp.Body.Close()
+	if m := l.member(); m.id != "" && m.number > ended {
+		ctx, cancel := context.WithTimeout(l.ctx, partTimeout)
+		if resp, err := l.do(ctx, http.MethodDelete, l.url, m, nil, nil); err == nil {
+			linger(resp.Body, cancel)
 		}
 		cancel()
 	}
@@ -241,15 +289,16 @@ func (l *httpLink) close() error {
 	return l.p.wait()
 }
 
-// do makes an HTTP request with the headers of the session.
-func (l *httpLink) do(ctx context.Context, method string, u *url.URL, body []byte, header http.Header) (*http.Response, error) {
+// do makes an HTTP request with the headers of the session. body must not change
+// any more: it may still be read when the answer is there.
+func (l *httpLink) do(ctx context.Context, method string, u *url.URL, m membership, body []byte, header http.Header) (*http.Response, error) {
 	r, err := http.NewRequestWithContext(ctx, method, u.String(), bytes.NewReader(body))
 	if err != nil {
 		return nil, err
 	}
 	for _, h := range []http.Header{l.t.Header, header} {
 		for name, values := range h {
-			r.Header[name] = values
+			r.Header[http.CanonicalHeaderKey(name)] = values
 		}
 	}
 	switch method {
@@ -259,62 +308,67 @@ func (l *httpLink) do(ctx context.Context, method string, u *url.URL, body []byt
 	case http.MethodGet:
 		r.Header.Set("Accept", typeEvents)
 	}
-	l.mu.Lock()
-	if l.session != "" {
-		r.Header.Set(headerSession, l.session)
+	if m.id != "" {
+		r.Header.Set(headerSession, m.id)
 	}
-	if l.rev.elicits() { // the revisions that have the header
-		r.Header.Set(headerRevision, l.rev.String())
+	if m.rev.elicits() { // the revisions that have the header
+		r.Header.Set(headerRevision, m.rev.String())
 	}
-	l.mu.Unlock()
 	resp, err := l.client.Do(r)
-	var failed *url.Error
-	if errors.As(err, &failed) {
-		if u, parseErr := url.Parse(failed.URL); parseErr == nil {
-			failed.URL = bare(u)
-		}
+	if e := (*url.Error)(nil); errors.As(err, &e) {
+		e.URL = bare(u)
 	}
 	return resp, err
 }
 
 // post sends what gets no answer, and waits until the server has taken it.
-func (l *httpLink) post(ctx context.Context, data []byte, what string) error {
+func (l *httpLink) post(ctx context.Context, m membership, data []byte, what string) error {
 	ctx, cancel := context.WithTimeout(ctx, postTimeout)
 	defer cancel()
 	stop := context.AfterFunc(l.ctx, cancel)
 	defer stop()
-	id, u := l.target()
-	resp, err := l.do(ctx, http.MethodPost, u, data, nil)
+	resp, err := l.do(ctx, http.MethodPost, l.endpoint(), m, data, nil)
 	if err != nil {
 		return fmt.Errorf("mcp: sending %s: %w", what, err)
 	}
-	defer drain(resp.Body)
+	defer linger(resp.Body, cancel)
 	switch {
 	case resp.StatusCode/100 == 2:
 		return nil
-	case resp.StatusCode == http.StatusNotFound && id != "":
-		return &lostSession{id, false}
+	case resp.StatusCode == http.StatusNotFound && m.id != "":
+		err = l.lost(m, false)
+	default:
+		err = httpError(resp, resp.Body)
 	}
-	return httpError(resp)
+	return fmt.Errorf("mcp: sending %s: %w", what, err)
 }
 
-// target is the session, and where to POST.
-func (l *httpLink) target() (session string, u *url.URL) {
+// endpoint is where to POST.
+func (l *httpLink) endpoint() *url.URL {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.session, cmp.Or(l.posts, l.url)
+	return cmp.Or(l.posts, l.url)
 }
 
-// drain reads a little of what is left of a body, so that its connection can be
-// used again, and closes it.
-func drain(body io.ReadCloser) {
+// linger gives a body a moment to end, so that its connection can be used again, and
+// closes it. cancel ends its request.
+func linger(body io.ReadCloser, cancel func()) {
+	t := time.AfterFunc(lingerTimeout, cancel)
 	_, _ = io.Copy(io.Discard, io.LimitReader(body, lingerBytes))
+	t.Stop()
 	_ = body.Close()
+	cancel()
+}
+
+// mediaType is the type of a body, without parameters.
+func mediaType(resp *http.Response) string {
+	kind, _, _ := strings.Cut(resp.Header.Get("Content-Type"), ";")
+	return strings.ToLower(strings.TrimSpace(kind))
 }
 
 // httpError makes an error of an answer, whose body it reads in part.
-func httpError(resp *http.Response) *HTTPError {
-	body, _ := io.ReadAll(io.LimitReader(resp.Body, excerptBytes))
+func httpError(resp *http.Response, rest io.Reader) *HTTPError {
+	body, _ := io.ReadAll(io.LimitReader(rest, excerptBytes))
 	return &HTTPError{Method: resp.Request.Method, URL: bare(resp.Request.URL), Status: resp.StatusCode,
 		ContentType: resp.Header.Get("Content-Type"), Body: strings.ToValidUTF8(string(body), "?"), Header: resp.Header}
 }
@@ -324,10 +378,11 @@ type httpExchange struct {
 	l      *httpLink
 	id     ID
 	method string
-	data   *buffer
+	data   []byte
 	header http.Header
 	ctx    context.Context
 	cancel context.CancelCauseFunc
+	member membership
 
 	last      string        // id of the last event
 	retry     time.Duration // that the server asked for; -1: it did not
@@ -337,76 +392,66 @@ type httpExchange struct {
 // do runs the exchange to its end. Its call has got an answer then, or an error.
 func (x *httpExchange) do() {
 	defer x.cancel(nil)
-	defer x.data.free()
-	err := x.run()
+	err := x.follow(x.post())
 	x.l.mu.Lock()
 	delete(x.l.open, x.id.key())
 	x.l.mu.Unlock()
-	if cause := context.Cause(x.ctx); err != nil && cause != nil {
-		err = cause
-	}
 	if !x.elsewhere && x.l.p.waits(x.id) {
-		x.l.p.fail(x.id, cmp.Or(err, error(fmt.Errorf("%w: %s: the exchange ended without an answer", ErrInvalidResponse, x.method))))
+		err = cmp.Or(context.Cause(x.ctx), err, error(fmt.Errorf("%w: not the answer to this request", ErrInvalidResponse)))
+		x.l.p.fail(x.id, fmt.Errorf("mcp: %s: %w", x.method, err))
 	}
 }
 
-func (x *httpExchange) run() error {
-	if x.method == methodInitialize {
-		x.l.mu.Lock()
-		x.l.session, x.l.rev = "", 0
-		x.l.mu.Unlock()
+// post sends the request and reads the answer.
+func (x *httpExchange) post() error {
+	if x.method != methodInitialize { // which belongs to no session
+		x.member = x.l.member()
 	}
-	session, u := x.l.target()
-	resp, err := x.l.do(x.ctx, http.MethodPost, u, x.data.b, x.header)
+	ctx, cancel := context.WithCancel(x.ctx)
+	resp, err := x.l.do(ctx, http.MethodPost, x.l.endpoint(), x.member, x.data, x.header)
 	if err != nil {
-		return fmt.Errorf("mcp: %s: %w", x.method, err)
+		cancel()
+		return err
 	}
-	defer func() { x.linger(resp.Body) }()
+	defer linger(resp.Body, cancel)
 	switch {
-	case resp.StatusCode == http.StatusNotFound && session != "":
-		return &lostSession{session, false}
+	case resp.StatusCode == http.StatusNotFound && x.member.id != "":
+		return x.l.lost(x.member, false)
 	case resp.StatusCode/100 == 2:
 		return x.read(resp)
 	}
 	return x.refused(resp)
 }
 
-// linger gives a stream a moment to end, so that its connection can be used again.
-func (x *httpExchange) linger(body io.ReadCloser) {
-	t := time.AfterFunc(lingerTimeout, func() { x.cancel(nil) })
-	drain(body)
-	t.Stop()
-}
-
 // read reads a successful answer.
 func (x *httpExchange) read(resp *http.Response) error {
-	if x.method == methodInitialize {
-		if id := resp.Header.Get(headerSession); id != "" {
-			x.l.mu.Lock()
-			x.l.session = id
-			x.l.mu.Unlock()
-		}
-	}
 	if x.l.oldTransport() { // the answer comes on the one stream
 		x.elsewhere = true
 		return nil
 	}
-	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
-	body := bufio.NewReader(resp.Body)
-	if resp.Header.Get("Content-Type") == "" {
+	x.meet(resp.Header.Get(headerSession))
+	kind, body := mediaType(resp), bufio.NewReader(resp.Body)
+	if kind == "" {
 		kind = sniff(body)
 	}
 	switch kind {
 	case typeEvents:
-		return x.readEvents(body)
+		return x.stream(body)
 	case typeJSON:
 		return x.readJSON(body)
 	}
-	resp.Body = struct {
-		io.Reader
-		io.Closer
-	}{body, resp.Body}
-	return httpError(resp)
+	return httpError(resp, body)
+}
+
+// meet looks at the session id of an answer, which only that to initialize gives.
+func (x *httpExchange) meet(id string) {
+	x.l.mu.Lock()
+	defer x.l.mu.Unlock()
+	if x.method == methodInitialize {
+		x.l.next = membership{number: x.l.now.number + 1, id: id}
+	} else if id != "" && id != x.member.id {
+		x.l.p.log.Debug("mcp: another session id ignored", "method", x.method)
+	}
 }
 
 // sniff tells the type of a body without one.
@@ -422,9 +467,9 @@ func (x *httpExchange) readJSON(body io.Reader) error {
 	data, err := io.ReadAll(io.LimitReader(body, int64(x.l.limit)+1))
 	switch {
 	case err != nil:
-		return fmt.Errorf("mcp: %s: reading the answer: %w", x.method, err)
+		return fmt.Errorf("reading the answer: %w", err)
 	case len(data) > x.l.limit:
-		return fmt.Errorf("mcp: %s: an answer of more than %d bytes", x.method, x.l.limit)
+		return fmt.Errorf("an answer of more than %d bytes", x.l.limit)
 	}
 	return x.deliver(data)
 }
@@ -432,78 +477,76 @@ func (x *httpExchange) readJSON(body io.Reader) error {
 // deliver gives the peer what arrived on the exchange.
 func (x *httpExchange) deliver(data []byte) error {
 	f := parseFrame(trimBOM(data))
-	if f.bad != nil {
-		return fmt.Errorf("%w: %s: %w", ErrInvalidResponse, x.method, error(f.bad))
+	if x.method == methodInitialize && f.bad == nil && !f.batch && f.messages[0].err != nil {
+		x.l.mu.Lock()
+		x.l.next = membership{} // nothing was opened
+		x.l.mu.Unlock()
 	}
 	x.l.p.accept(x.l.ctx, f, &arrival{out: x.l, only: x.id})
+	if f.bad != nil {
+		return fmt.Errorf("%w: %s", ErrInvalidResponse, f.bad.Message)
+	}
 	return nil
 }
 
 // refused makes an error of an answer that is no success, or tries the old transport.
+// An error of the protocol is the answer to the call.
 func (x *httpExchange) refused(resp *http.Response) error {
 	data, _ := io.ReadAll(io.LimitReader(resp.Body, int64(x.l.limit)))
-	resp.Body = io.NopCloser(bytes.NewReader(data))
-	refusal := httpError(resp)
-	if f := parseFrame(trimBOM(data)); f.bad == nil && !f.batch && f.messages[0].kind == responseMessage &&
-		resp.StatusCode != http.StatusUnauthorized && resp.StatusCode != http.StatusForbidden && !x.mayBeOld(resp.StatusCode, f) {
-		x.l.p.accept(x.l.ctx, f, &arrival{out: x.l, only: x.id})
-		return nil
+	refusal := httpError(resp, bytes.NewReader(data))
+	if resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden {
+		return refusal
 	}
-	if !x.mayBeOld(resp.StatusCode, nil) {
+	f := parseFrame(trimBOM(data))
+	spoken := f.bad == nil && !f.batch && f.messages[0].kind == responseMessage
+	if !x.mayBeOld(resp.StatusCode, spoken && f.messages[0].id.key() == x.id.key()) {
+		if spoken {
+			x.l.p.accept(x.l.ctx, f, &arrival{out: x.l, only: x.id})
+		}
 		return refusal
 	}
 	if err := x.l.useOldTransport(x.ctx); err != nil {
 		return fmt.Errorf("%w; HTTP+SSE is not there either: %w", refusal, err)
 	}
-	return x.run()
+	return x.post()
 }
 
 // mayBeOld reports whether an answer to the first POST leads to HTTP+SSE
-// (Transports, Backwards Compatibility): its status does, and it is no error that
-// only a server of Streamable HTTP would give.
-func (x *httpExchange) mayBeOld(status int, f *frame) bool {
-	if x.method != methodInitialize || x.l.oldTransport() {
-		return false
-	}
-	var e *Error
-	if f != nil && errors.As(f.messages[0].err, &e) && e.Code != CodeMethodNotFound && !f.messages[0].id.IsZero() {
-		return false
-	}
-	return status == http.StatusBadRequest || status == http.StatusNotFound || status == http.StatusMethodNotAllowed
+// (Transports, Backwards Compatibility): its status does, and it does not answer the
+// request in the terms of the protocol, as only Streamable HTTP would.
+func (x *httpExchange) mayBeOld(status int, answered bool) bool {
+	first := x.method == methodInitialize && x.l.member().number == 0 && !x.l.oldTransport()
+	return first && !answered && (status == http.StatusBadRequest || status == http.StatusNotFound || status == http.StatusMethodNotAllowed)
 }
 
-// readEvents reads a stream until the call is answered, and goes on with it where
-// the connection was lost (Streamable HTTP, Resumability and Redelivery).
-func (x *httpExchange) readEvents(body io.Reader) error {
-	err := x.stream(body)
-	for tries := 0; x.l.p.waits(x.id) && x.ctx.Err() == nil; {
-		if x.last == "" {
-			return cmp.Or(err, fmt.Errorf("mcp: %s: the stream ended without an answer", x.method))
-		}
+// follow goes on with a stream that broke off, until the call is answered (Streamable
+// HTTP, Resumability and Redelivery). err is how it broke off.
+func (x *httpExchange) follow(err error) error {
+	for tries := 0; x.last != "" && x.l.p.waits(x.id); tries++ {
 		if tries >= cmp.Or(x.l.t.MaxTries, defaultTries) {
-			return fmt.Errorf("mcp: %s: the stream was lost, and %d tries to go on brought nothing new: %w", x.method, tries, cmp.Or(err, io.ErrUnexpectedEOF))
+			return fmt.Errorf("%d tries to go on with the stream brought nothing new: %w", tries, err)
 		}
 		if !pause(x.ctx, x.retry, tries) {
 			return context.Cause(x.ctx)
 		}
-		before := x.last
-		var final bool
+		before, final := x.last, false
 		if final, err = x.resume(); final {
 			return err
 		}
-		if tries++; x.last != before {
-			tries = 0
+		if x.last != before {
+			tries = -1
 		}
 	}
 	return err
 }
 
-// pause waits as long as the server asked for, else longer from try to try.
+// pause waits as long as the server asked for, and without that, or if a try has
+// failed, longer from try to try.
 func pause(ctx context.Context, retry time.Duration, tries int) bool {
 	wait := retry
-	if retry < 0 || retry == 0 && tries > 0 {
-		wait = min(backoffMin<<min(tries, 10), backoffMax)
-		wait += rand.N(wait / 2)
+	if retry < 0 || tries > 0 {
+		backoff := min(backoffMin<<min(tries, 10), backoffMax)
+		wait = max(wait, backoff+rand.N(backoff/2))
 	}
 	t := time.NewTimer(wait)
 	defer t.Stop()
@@ -518,27 +561,30 @@ func pause(ctx context.Context, retry time.Duration, tries int) bool {
 // resume asks for the rest of the stream. It reports whether there is no use to ask
 // again.
 func (x *httpExchange) resume() (final bool, err error) {
-	session, _ := x.l.target()
-	resp, err := x.l.do(x.ctx, http.MethodGet, x.l.url, nil, http.Header{headerEvent: {x.last}})
+	header := http.Header{}
+	maps.Copy(header, x.header)
+	header.Set(headerEvent, x.last)
+	ctx, cancel := context.WithCancel(x.ctx)
+	resp, err := x.l.do(ctx, http.MethodGet, x.l.url, x.member, nil, header)
 	if err != nil {
+		cancel()
 		return false, err
 	}
-	defer func() { x.linger(resp.Body) }()
-	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
+	defer linger(resp.Body, cancel)
 	switch {
-	case resp.StatusCode == http.StatusOK && kind == typeEvents:
+	case resp.StatusCode == http.StatusOK && mediaType(resp) == typeEvents:
 		return false, x.stream(resp.Body)
-	case resp.StatusCode == http.StatusNotFound && session != "":
-		return true, &lostSession{session, true}
+	case resp.StatusCode == http.StatusNotFound && x.member.id != "":
+		return true, x.l.lost(x.member, true)
 	}
-	return resp.StatusCode < 500, httpError(resp)
+	return resp.StatusCode < 500, httpError(resp, resp.Body)
 }
 
 // stream reads events until the call is answered or the stream ends.
 func (x *httpExchange) stream(body io.Reader) error {
 	for e, err := range events(body, x.l.limit) {
 		if err != nil {
-			return fmt.Errorf("mcp: %s: %w", x.method, err)
+			return fmt.Errorf("the stream broke off before the answer: %w", err)
 		}
 		if e.hasID {
 			x.last = e.id
@@ -555,7 +601,7 @@ func (x *httpExchange) stream(body io.Reader) error {
 			return nil
 		}
 	}
-	return nil
+	return errors.New("the stream ended before the answer")
 }
 
 // An sseEvent is a server-sent event.
@@ -681,14 +727,21 @@ func (s *sseReader) line() ([]byte, error) {
 	}
 }
 
-// listenSoon begins to listen. It waits until the server knows, since what a server
-// says of its own accord it may say before anybody listens, and then it is lost; but
+// listenSoon begins to listen in a session. It waits until the server knows, since what a
+// server says of its own accord it may say before anybody listens, and then it is lost; but
 // not for long, since a server may answer only when it has something to say.
-func (l *httpLink) listenSoon(ctx context.Context) {
+func (l *httpLink) listenSoon(ctx context.Context, m membership) {
 	ctx, opened := context.WithTimeout(ctx, listenGrace)
+	hear, deafen := context.WithCancel(l.ctx)
+	l.mu.Lock()
+	if l.deafen != nil {
+		l.deafen() // to the session before
+	}
+	l.deafen = deafen
+	l.mu.Unlock()
 	l.work(func() {
 		defer opened()
-		l.listen(opened)
+		l.listen(hear, m, opened)
 	})
 	<-ctx.Done()
 }
@@ -696,42 +749,39 @@ func (l *httpLink) listenSoon(ctx context.Context) {
 // listen reads what no request causes, from a GET, and comes back when the stream
 // is lost. A server without such a stream is left alone. opened is called once the
 // server has answered.
-func (l *httpLink) listen(opened func()) {
-	retry, last := time.Duration(-1), ""
-	for fails := 0; fails < maxListenFails; {
-		session, _ := l.target()
+func (l *httpLink) listen(ctx context.Context, m membership, opened func()) {
+	retry, last, heard := time.Duration(-1), "", false
+	for fails := 0; heard || fails < maxListenFails; fails++ {
 		header := http.Header{}
 		if last != "" {
 			header.Set(headerEvent, last)
 		}
-		resp, err := l.do(l.ctx, http.MethodGet, l.url, nil, header)
+		inner, cancel := context.WithCancel(ctx)
+		resp, err := l.do(inner, http.MethodGet, l.url, m, nil, header)
 		opened()
 		if err == nil {
-			kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
-			switch {
-			case resp.StatusCode == http.StatusOK && kind == typeEvents:
-				if l.readMail(resp.Body, &retry, &last) {
+			switch start := time.Now(); {
+			case resp.StatusCode == http.StatusOK && mediaType(resp) == typeEvents:
+				heard = true
+				if l.readMail(resp.Body, &retry, &last) || time.Since(start) > backoffMax {
 					fails = 0
 				}
-			case resp.StatusCode == http.StatusNotFound && session != "" && fails+len(last) > 0:
-				_ = resp.Body.Close()
-				l.p.lose(&lostSession{session, false})
-				return
+			case resp.StatusCode == http.StatusNotFound && m.id != "" && heard:
+				l.p.lose(l.lost(m, false))
+				heard, fails = false, maxListenFails
 			case resp.StatusCode == http.StatusBadRequest && last != "":
 				last = "" // what was missed is gone
 			case resp.StatusCode < 500 || resp.StatusCode == http.StatusNotImplemented:
-				_ = resp.Body.Close()
 				l.p.log.Debug("mcp: the server has no stream to listen to", "status", resp.StatusCode)
-				return
+				heard, fails = false, maxListenFails
 			}
-			_ = resp.Body.Close()
+			linger(resp.Body, cancel)
 		}
-		if now, _ := l.target(); now != session || l.ctx.Err() != nil || !pause(l.ctx, retry, fails) {
+		cancel()
+		if !pause(ctx, retry, fails) {
 			return
 		}
-		fails++
 	}
-	l.p.log.Warn("mcp: gave up to listen", "tries", maxListenFails)
 }
 
 // readMail reads a listening stream. It reports whether anything came.
@@ -766,26 +816,25 @@ func (l *httpLink) oldTransport() bool {
 func (l *httpLink) useOldTransport(ctx context.Context) error {
 	inner, cancel := context.WithCancelCause(l.ctx)
 	stop := context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })
-	resp, err := l.do(inner, http.MethodGet, l.url, nil, nil)
+	resp, err := l.do(inner, http.MethodGet, l.url, membership{}, nil, nil)
 	if err != nil {
 		cancel(nil)
 		return err
 	}
-	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
-	if resp.StatusCode != http.StatusOK || kind != typeEvents {
+	if resp.StatusCode != http.StatusOK || mediaType(resp) != typeEvents {
 		defer cancel(nil)
 		defer resp.Body.Close()
-		return httpError(resp)
+		return httpError(resp, resp.Body)
 	}
 	next, end := iter.Pull2(events(resp.Body, l.limit))
 	e, err, ok := next()
-	posts, parseErr := l.url.Parse(string(e.data))
+	posts, parseErr := resp.Request.URL.Parse(string(e.data))
 	switch {
 	case !ok || err != nil:
 		err = cmp.Or(err, context.Cause(inner), io.ErrUnexpectedEOF)
 	case e.name != "endpoint" || parseErr != nil:
 		err = fmt.Errorf("the first event is %q, want endpoint", cmp.Or(e.name, "message"))
-	case posts.Scheme != l.url.Scheme || posts.Host != l.url.Host:
+	case origin(posts) != origin(l.url):
 		err = fmt.Errorf("the endpoint %s has another origin", bare(posts))
 	}
 	if err != nil {
