@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"strings"
 
 	"example.com/mcp"
 )
@@ -36,13 +35,7 @@ func askModel(ctx context.Context, r *mcp.Request, in struct {
 	if err != nil {
 		return "", err
 	}
-	var said []string
-	for _, c := range answers[0].Sample.Content {
-		if t, ok := c.(*mcp.TextContent); ok {
-			said = append(said, t.Text)
-		}
-	}
-	return "LLM response: " + strings.Join(said, "\n"), nil
+	return "LLM response: " + (&mcp.CallToolResult{Content: answers[0].Sample.Content}).Text(), nil
 }
 
 // askForm asks by a form, given as the JSON text of its schema, and returns the

@@ -47,16 +47,5 @@ func serveHTTP(ctx context.Context, s *mcp.Server, addr string, stderr io.Writer
 	mux.Handle(endpoint, h)
 	fmt.Fprintf(stderr, "listening on http://%s%s\n", l.Addr(), endpoint)
 
-	down := make(chan struct{})
-	stop := context.AfterFunc(ctx, func() {
-		defer close(down)
-		bound, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
-		defer cancel()
-		_ = h.Shutdown(bound)
-	})
-	err = mcp.Serve(ctx, l, mux)
-	if !stop() {
-		<-down
-	}
-	return err
+	return h.Serve(ctx, l, mux)
 }
