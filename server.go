@@ -129,8 +129,7 @@ type Server struct {
 	resources registry[*resourceEntry]
 	templates registry[*templateEntry]
 	prompts   registry[*promptEntry]
-	matching  []*templateEntry // templates in the order of registration
-	had       ServerCapabilities
+	had       mailBits                           // of what something was registered
 	caps      atomic.Pointer[ServerCapabilities] // what is offered; set with had
 	capsAlone atomic.Pointer[ServerCapabilities] // what is offered to lone requests; set with had
 	served    bool                               // a session was opened
@@ -194,18 +193,29 @@ func (s *Server) registered() error {
 	return s.failed
 }
 
-// register changes the registry and tells the clients. It keeps the first error of
-// what comes before all serving: later ones must not cost new clients what works.
-func (s *Server) register(kind mailBits, change func() error) error {
+// add registers e, of which err says what is wrong, and tells the clients. It keeps
+// the first error of what comes before all serving: later ones must not cost new
+// clients what works.
+func add[T entry](s *Server, g *registry[T], bit mailBits, kind string, e T, err error) error {
 	s.mu.Lock()
-	err := change()
+	i, found := g.find(e.name())
+	switch {
+	case err != nil:
+		err = fmt.Errorf("mcp: %s %q: %w", kind, e.name(), err)
+	case found:
+		err = fmt.Errorf("mcp: %s %q is registered already", kind, e.name())
+	default:
+		g.entries, g.order = slices.Insert(g.entries, i, e), append(g.order, e)
+		clear(g.joined[:])
+		s.had |= bit
+		s.offer()
+	}
 	if err != nil && !s.served {
 		s.failed = cmp.Or(s.failed, err)
 	}
-	s.offer()
 	s.mu.Unlock()
 	if err == nil {
-		s.eachSession(func(ss *session) { ss.changed(kind) })
+		s.eachSession(func(ss *session) { ss.changed(bit) })
 	}
 	return err
 }
@@ -226,23 +236,38 @@ func (s *Server) eachSession(f func(*session)) {
 // (the last name of a page) stays good while the list changes.
 type registry[T entry] struct {
 	entries []T
+	order   []T                    // the same in the order of registration; never changed below its length
 	joined  [len(revisions)][]byte // all encoded entries of a list that fits one page; nil: not made
 }
 
 type entry interface {
 	name() string
-	encoded() *encodings
+	encoded(revision) []byte
 }
 
-// encodings are the JSON texts of one listed thing, by revision.
-type encodings [len(revisions)][]byte
+// A listed thing is what entries have in common: a name, and JSON texts by revision.
+type listed struct {
+	key  string
+	text [len(revisions)][]byte
+}
 
-// encodeAll encodes v for every revision, which also shows that it can be.
-func encodeAll(v any) (e encodings, err error) {
-	for rev := revision(1); rev <= newest && err == nil; rev++ {
-		e[rev], err = appendJSON(nil, v, rev)
+func (l *listed) name() string                { return l.key }
+func (l *listed) encoded(rev revision) []byte { return l.text[rev] }
+
+// describe checks what all listed things have, and encodes def for every revision,
+// which also shows that it can be.
+func (l *listed) describe(def any, name string, handled bool, icons []Icon, meta Meta, a *Annotations) error {
+	switch {
+	case name == "":
+		return errors.New("no Name")
+	case !handled:
+		return errors.New("no handler")
 	}
-	return e, err
+	err := checkListed(icons, meta, a)
+	for rev := revision(1); rev <= newest && err == nil; rev++ {
+		l.text[rev], err = appendJSON(nil, def, rev)
+	}
+	return err
 }
 
 func (g *registry[T]) find(name string) (int, bool) {
@@ -259,20 +284,11 @@ func (g *registry[T]) get(name string) (e T, ok bool) {
 	return e, ok
 }
 
-func (g *registry[T]) add(kind string, e T) error {
-	i, ok := g.find(e.name())
-	if ok {
-		return fmt.Errorf("mcp: %s %q is registered already", kind, e.name())
-	}
-	g.entries = slices.Insert(g.entries, i, e)
-	clear(g.joined[:])
-	return nil
-}
-
 func (g *registry[T]) remove(name string) bool {
 	i, ok := g.find(name)
 	if ok {
 		g.entries = slices.Delete(g.entries, i, i+1)
+		g.order = slices.DeleteFunc(slices.Clone(g.order), func(e T) bool { return e.name() == name })
 		clear(g.joined[:])
 	}
 	return ok
@@ -280,41 +296,31 @@ func (g *registry[T]) remove(name string) bool {
 
 // A tool is a registered tool.
 type tool struct {
+	listed
 	def     Tool
-	text    encodings
 	input   *Schema
 	output  *Schema // nil: no output schema
 	handler ToolHandler
 }
 
 type resourceEntry struct {
+	listed
 	def     Resource
-	text    encodings
 	handler ResourceHandler
 }
 
 type templateEntry struct {
+	listed
 	def      ResourceTemplate
-	text     encodings
 	template *uriTemplate
 	handler  ResourceHandler
 }
 
 type promptEntry struct {
+	listed
 	def     Prompt
-	text    encodings
 	handler PromptHandler
 }
-
-func (e *tool) name() string          { return e.def.Name }
-func (e *resourceEntry) name() string { return e.def.URI }
-func (e *templateEntry) name() string { return e.def.URITemplate }
-func (e *promptEntry) name() string   { return e.def.Name }
-
-func (e *tool) encoded() *encodings          { return &e.text }
-func (e *resourceEntry) encoded() *encodings { return &e.text }
-func (e *templateEntry) encoded() *encodings { return &e.text }
-func (e *promptEntry) encoded() *encodings   { return &e.text }
 
 // AddTool registers a tool whose handler takes its arguments as a Go value and
 // returns its result as one.
@@ -332,7 +338,7 @@ func (e *promptEntry) encoded() *encodings   { return &e.text }
 // AddTool returns an error that names what is wrong with t; if nobody looks at it
 // and nobody was served yet, serving reports it.
 func AddTool[In, Out any](s *Server, t *Tool, h func(ctx context.Context, r *Request, in In) (Out, error)) error {
-	e := &tool{def: *t}
+	e := newTool(t, nil)
 	if err := e.derive(reflect.TypeFor[In](), reflect.TypeFor[Out]()); err != nil {
 		return s.addTool(e, err)
 	}
@@ -413,7 +419,11 @@ func toolError(text string) *CallToolResult {
 // which fits the input schema. A nil input schema means no arguments. See the
 // function AddTool for the usual form.
 func (s *Server) AddTool(t *Tool, h ToolHandler) error {
-	return s.addTool(&tool{def: *t, handler: h}, nil)
+	return s.addTool(newTool(t, h), nil)
+}
+
+func newTool(t *Tool, h ToolHandler) *tool {
+	return &tool{listed: listed{key: t.Name}, def: *t, handler: h}
 }
 
 // addTool registers a tool, unless something is wrong with it already.
@@ -421,21 +431,12 @@ func (s *Server) addTool(e *tool, err error) error {
 	if err == nil {
 		err = e.prepare()
 	}
-	return s.register(toolsBit, func() error {
-		if err != nil {
-			return fmt.Errorf("mcp: tool %q: %w", e.def.Name, err)
-		}
-		s.had.Tools = &ToolCapability{ListChanged: true}
-		return s.tools.add("tool", e)
-	})
+	return add(s, &s.tools, toolsBit, "tool", e, err)
 }
 
 func (e *tool) prepare() (err error) {
 	if err := checkName(e.def.Name); err != nil {
 		return err
-	}
-	if e.handler == nil {
-		return errors.New("no handler")
 	}
 	if e.def.InputSchema == nil {
 		e.def.InputSchema = json.RawMessage(`{"type":"object","properties":{},"additionalProperties":false}`)
@@ -453,10 +454,7 @@ func (e *tool) prepare() (err error) {
 			return fmt.Errorf("OutputSchema: %w", err)
 		}
 	}
-	if err = checkListed(e.def.Icons, e.def.Meta, nil); err == nil {
-		e.text, err = encodeAll(&e.def)
-	}
-	return err
+	return e.describe(&e.def, e.def.Name, e.handler != nil, e.def.Icons, e.def.Meta, nil)
 }
 
 // checkName checks a tool's name (Tools, Tool Names).
@@ -548,63 +546,30 @@ func checkBlock(c Content) error {
 
 // AddResource registers a resource. It wins over templates that match its URI.
 func (s *Server) AddResource(res *Resource, h ResourceHandler) error {
-	e := &resourceEntry{def: *res, handler: h}
+	e := &resourceEntry{listed: listed{key: res.URI}, def: *res, handler: h}
 	err := checkURI(res.URI)
-	switch {
-	case err != nil:
-	case res.Name == "":
-		err = errors.New("no Name")
-	case h == nil:
-		err = errors.New("no handler")
-	default:
-		if err = checkListed(res.Icons, res.Meta, res.Annotations); err == nil {
-			e.text, err = encodeAll(&e.def)
-		}
+	if err == nil {
+		err = e.describe(&e.def, res.Name, h != nil, res.Icons, res.Meta, res.Annotations)
 	}
-	return s.register(resourcesBit, func() error {
-		if err != nil {
-			return fmt.Errorf("mcp: resource %q: %w", res.URI, err)
-		}
-		s.had.Resources = &ResourceCapability{}
-		return s.resources.add("resource", e)
-	})
+	return add(s, &s.resources, resourcesBit, "resource", e, err)
 }
 
 // AddResourceTemplate registers the resources whose URIs follow a template (RFC
 // 6570, levels 1 to 3, and {/name*}). Among templates that match, the first
 // registered serves. A simple {name} does not match a slash, {+name} does.
 func (s *Server) AddResourceTemplate(t *ResourceTemplate, h ResourceHandler) error {
-	e := &templateEntry{def: *t, handler: h}
+	e := &templateEntry{listed: listed{key: t.URITemplate}, def: *t, handler: h}
 	var err error
-	e.template, err = parseURITemplate(t.URITemplate)
-	switch {
-	case err != nil:
-	case t.Name == "":
-		err = errors.New("no Name")
-	case h == nil:
-		err = errors.New("no handler")
-	default:
-		if err = checkListed(t.Icons, t.Meta, t.Annotations); err == nil {
-			e.text, err = encodeAll(&e.def)
-		}
+	if e.template, err = parseURITemplate(t.URITemplate); err == nil {
+		err = e.describe(&e.def, t.Name, h != nil, t.Icons, t.Meta, t.Annotations)
 	}
-	return s.register(resourcesBit, func() error {
-		if err != nil {
-			return fmt.Errorf("mcp: resource template %q: %w", t.URITemplate, err)
-		}
-		s.had.Resources = &ResourceCapability{}
-		if err := s.templates.add("resource template", e); err != nil {
-			return err
-		}
-		s.matching = append(s.matching[:len(s.matching):len(s.matching)], e)
-		return nil
-	})
+	return add(s, &s.templates, resourcesBit, "resource template", e, err)
 }
 
 // AddPrompt registers a prompt.
 func (s *Server) AddPrompt(p *Prompt, h PromptHandler) error {
-	e := &promptEntry{def: *p, handler: h}
-	var err error
+	e := &promptEntry{listed: listed{key: p.Name}, def: *p, handler: h}
+	err := e.describe(&e.def, p.Name, h != nil, p.Icons, p.Meta, nil)
 	names := map[string]bool{}
 	for _, a := range p.Arguments {
 		if a == nil || a.Name == "" || names[a.Name] {
@@ -613,24 +578,7 @@ func (s *Server) AddPrompt(p *Prompt, h PromptHandler) error {
 		}
 		names[a.Name] = true
 	}
-	switch {
-	case err != nil:
-	case p.Name == "":
-		err = errors.New("no Name")
-	case h == nil:
-		err = errors.New("no handler")
-	default:
-		if err = checkListed(p.Icons, p.Meta, nil); err == nil {
-			e.text, err = encodeAll(&e.def)
-		}
-	}
-	return s.register(promptsBit, func() error {
-		if err != nil {
-			return fmt.Errorf("mcp: prompt %q: %w", p.Name, err)
-		}
-		s.had.Prompts = &PromptCapability{ListChanged: true}
-		return s.prompts.add("prompt", e)
-	})
+	return add(s, &s.prompts, promptsBit, "prompt", e, err)
 }
 
 // RemoveTools, RemoveResources, RemoveResourceTemplates and RemovePrompts take
@@ -648,11 +596,6 @@ func (s *Server) RemovePrompts(names ...string) { remove(s, promptsBit, &s.promp
 // RemoveResourceTemplates removes resource templates.
 func (s *Server) RemoveResourceTemplates(templates ...string) {
 	remove(s, resourcesBit, &s.templates, templates)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.matching = slices.DeleteFunc(slices.Clone(s.matching), func(e *templateEntry) bool {
-		return slices.Contains(templates, e.def.URITemplate)
-	})
 }
 
 func remove[T entry](s *Server, kind mailBits, g *registry[T], names []string) {
@@ -720,17 +663,23 @@ func (s *Server) ElicitationComplete(id string) {
 	})
 }
 
-// offer computes what the server offers.
+// offer computes what the server offers, also to lone requests, which have no use for
+// what comes later.
 func (s *Server) offer() {
-	c := s.had
-	if s.opts.HasTools {
-		c.Tools = &ToolCapability{ListChanged: true}
+	s.caps.Store(s.capabilities(true))
+	s.capsAlone.Store(s.capabilities(false))
+}
+
+func (s *Server) capabilities(later bool) *ServerCapabilities {
+	c := &ServerCapabilities{}
+	if s.opts.HasTools || s.had&toolsBit != 0 {
+		c.Tools = &ToolCapability{ListChanged: later}
 	}
-	if s.opts.HasPrompts {
-		c.Prompts = &PromptCapability{ListChanged: true}
+	if s.opts.HasPrompts || s.had&promptsBit != 0 {
+		c.Prompts = &PromptCapability{ListChanged: later}
 	}
-	if s.opts.HasResources || c.Resources != nil {
-		c.Resources = &ResourceCapability{ListChanged: true, Subscribe: s.opts.Subscribe != nil}
+	if s.opts.HasResources || s.had&resourcesBit != 0 {
+		c.Resources = &ResourceCapability{ListChanged: later, Subscribe: later && s.opts.Subscribe != nil}
 	}
 	if !s.opts.NoLogging {
 		c.Logging = &Empty{}
@@ -738,18 +687,7 @@ func (s *Server) offer() {
 	if s.opts.Complete != nil {
 		c.Completions = &Empty{}
 	}
-	s.caps.Store(&c)
-	alone := c
-	if c.Tools != nil {
-		alone.Tools = &ToolCapability{}
-	}
-	if c.Prompts != nil {
-		alone.Prompts = &PromptCapability{}
-	}
-	if c.Resources != nil {
-		alone.Resources = &ResourceCapability{}
-	}
-	s.capsAlone.Store(&alone)
+	return c
 }
 
 // offers is what the session can have of it.
@@ -1242,11 +1180,8 @@ func (ss *session) changed(lists mailBits) {
 	if o == nil {
 		return
 	}
-	for _, l := range []struct {
-		offered bool
-		bit     mailBits
-	}{{o.offers.Tools != nil, toolsBit}, {o.offers.Resources != nil, resourcesBit}, {o.offers.Prompts != nil, promptsBit}} {
-		if !l.offered {
+	for _, l := range changeNotes {
+		if !l.offered(o.offers) {
 			lists &^= l.bit
 		}
 	}
@@ -1439,7 +1374,13 @@ func (s *Server) serve(ctx context.Context, r *Request) (any, error) {
 	if m.offered != nil && !m.offered(r.session.offers()) {
 		return nil, Errorf(CodeMethodNotFound, "method %q is not offered by this server", r.Method)
 	}
-	next := func(ctx context.Context) (any, error) { return m.serve(s, ctx, r) }
+	next := func(ctx context.Context) (any, error) {
+		p, refused := m.params(r)
+		if refused != nil {
+			return nil, refused
+		}
+		return m.serve(s, ctx, r, p)
+	}
 	for _, i := range slices.Backward(s.opts.Intercept) {
 		inner := next
 		next = func(ctx context.Context) (any, error) { return i(ctx, r, inner) }
@@ -1449,7 +1390,8 @@ func (s *Server) serve(ctx context.Context, r *Request) (any, error) {
 
 // A method is how a server serves a method.
 type method struct {
-	serve   func(*Server, context.Context, *Request) (any, error)
+	params  func(*Request) (any, *Error) // decodes what serve gets: a pointer
+	serve   func(s *Server, ctx context.Context, r *Request, params any) (any, error)
 	offered func(*ServerCapabilities) bool // nil: always
 	inOrder bool                           // over before the next message is looked at
 }
@@ -1465,37 +1407,39 @@ func offersValues(c *ServerCapabilities) bool    { return c.Completions != nil }
 func serverMethod(name string) method {
 	switch name {
 	case methodInitialize:
-		return method{serve: (*Server).initialize, inOrder: true}
+		return method{params[InitializeParams], (*Server).initialize, nil, true}
 	case methodPing:
-		return method{serve: (*Server).ping}
+		return method{noParams, (*Server).ping, nil, false}
 	case methodToolsList:
-		return method{serve: (*Server).listTools, offered: offersTools}
+		return method{params[ListParams], (*Server).listTools, offersTools, false}
 	case methodToolsCall:
-		return method{serve: (*Server).callTool, offered: offersTools}
+		return method{params[CallToolParams], (*Server).callTool, offersTools, false}
 	case methodResourcesList:
-		return method{serve: (*Server).listResources, offered: offersResources}
+		return method{params[ListParams], (*Server).listResources, offersResources, false}
 	case methodTemplatesList:
-		return method{serve: (*Server).listTemplates, offered: offersResources}
+		return method{params[ListParams], (*Server).listTemplates, offersResources, false}
 	case methodResourcesRead:
-		return method{serve: (*Server).readResource, offered: offersResources}
+		return method{params[ReadResourceParams], (*Server).readResource, offersResources, false}
 	case methodSubscribe:
-		return method{serve: (*Server).subscribe, offered: offersUpdates, inOrder: true}
+		return method{params[SubscribeParams], (*Server).subscribe, offersUpdates, true}
 	case methodUnsubscribe:
-		return method{serve: (*Server).unsubscribe, offered: offersUpdates, inOrder: true}
+		return method{params[SubscribeParams], (*Server).unsubscribe, offersUpdates, true}
 	case methodPromptsList:
-		return method{serve: (*Server).listPrompts, offered: offersPrompts}
+		return method{params[ListParams], (*Server).listPrompts, offersPrompts, false}
 	case methodPromptsGet:
-		return method{serve: (*Server).getPrompt, offered: offersPrompts}
+		return method{params[GetPromptParams], (*Server).getPrompt, offersPrompts, false}
 	case methodComplete:
-		return method{serve: (*Server).complete, offered: offersValues}
+		return method{params[CompleteParams], (*Server).complete, offersValues, false}
 	case methodSetLevel:
-		return method{serve: (*Server).setLevel, offered: offersLogging, inOrder: true}
+		return method{params[SetLevelParams], (*Server).setLevel, offersLogging, true}
 	}
 	return method{}
 }
 
+func noParams(*Request) (any, *Error) { return nil, nil }
+
 // params decodes the parameters of a request.
-func params[P any](r *Request) (*P, *Error) {
+func params[P any](r *Request) (any, *Error) {
 	p := new(P)
 	if err := decode(r.in.params, p); err != nil {
 		return nil, Errorf(CodeInvalidParams, "%s: invalid parameters: %v", r.Method, err)
@@ -1503,11 +1447,8 @@ func params[P any](r *Request) (*P, *Error) {
 	return p, nil
 }
 
-func (s *Server) initialize(_ context.Context, r *Request) (any, error) {
-	p, refused := params[InitializeParams](r)
-	if refused != nil {
-		return nil, refused
-	}
+func (s *Server) initialize(_ context.Context, r *Request, params any) (any, error) {
+	p := params.(*InitializeParams)
 	rev := s.negotiate(p.ProtocolVersion)
 	r.in.rev = rev
 	offers, caps := r.session.offers(), p.Capabilities
@@ -1522,22 +1463,22 @@ func (s *Server) initialize(_ context.Context, r *Request) (any, error) {
 	return result, nil
 }
 
-func (s *Server) ping(context.Context, *Request) (any, error) { return &EmptyResult{}, nil }
+func (s *Server) ping(context.Context, *Request, any) (any, error) { return &EmptyResult{}, nil }
 
-func (s *Server) listTools(_ context.Context, r *Request) (any, error) {
-	return list(r, &s.tools, "tool", "tools")
+func (s *Server) listTools(_ context.Context, r *Request, params any) (any, error) {
+	return list(r, params.(*ListParams), &s.tools, "tool", "tools")
 }
 
-func (s *Server) listResources(_ context.Context, r *Request) (any, error) {
-	return list(r, &s.resources, "resource", "resources")
+func (s *Server) listResources(_ context.Context, r *Request, params any) (any, error) {
+	return list(r, params.(*ListParams), &s.resources, "resource", "resources")
 }
 
-func (s *Server) listTemplates(_ context.Context, r *Request) (any, error) {
-	return list(r, &s.templates, "template", "resourceTemplates")
+func (s *Server) listTemplates(_ context.Context, r *Request, params any) (any, error) {
+	return list(r, params.(*ListParams), &s.templates, "template", "resourceTemplates")
 }
 
-func (s *Server) listPrompts(_ context.Context, r *Request) (any, error) {
-	return list(r, &s.prompts, "prompt", "prompts")
+func (s *Server) listPrompts(_ context.Context, r *Request, params any) (any, error) {
+	return list(r, params.(*ListParams), &s.prompts, "prompt", "prompts")
 }
 
 // A listPage is the result of a list method: encoded items.
@@ -1557,34 +1498,24 @@ func (p *listPage) appendTo(b []byte, _ revision) ([]byte, error) {
 }
 
 // list makes a page of what the caller may see.
-func list[T entry](r *Request, g *registry[T], kind, member string) (any, error) {
-	p, refused := params[ListParams](r)
-	if refused != nil {
-		return nil, refused
-	}
-	s := r.server
-	after := ""
+func list[T entry](r *Request, p *ListParams, g *registry[T], kind, member string) (any, error) {
+	s, after := r.server, ""
 	if p.Cursor != nil {
 		var ok bool
 		if after, ok = parseCursor(kind, *p.Cursor); !ok {
 			return nil, Errorf(CodeInvalidParams, "cursor %.100q is not one of this list", *p.Cursor)
 		}
-	}
-	if p.Cursor == nil && s.opts.Visible == nil {
+	} else if s.opts.Visible == nil {
 		if page := g.whole(s, r.rev, member); page != nil {
 			return page, nil
 		}
 	}
 	s.mu.RLock()
-	entries := g.entries
-	if p.Cursor != nil {
-		i, found := g.find(after)
-		if found {
-			i++
-		}
-		entries = entries[i:]
+	i, found := g.find(after)
+	if found {
+		i++
 	}
-	entries = slices.Clone(entries)
+	entries := slices.Clone(g.entries[i:])
 	s.mu.RUnlock()
 	page := &listPage{member: member}
 	for n, last := 0, ""; len(entries) > 0; entries = entries[1:] {
@@ -1599,7 +1530,7 @@ func list[T entry](r *Request, g *registry[T], kind, member string) (any, error)
 		if n > 0 {
 			page.items = append(page.items, ',')
 		}
-		page.items = append(page.items, e.encoded()[r.rev]...)
+		page.items = append(page.items, e.encoded(r.rev)...)
 		n, last = n+1, e.name()
 	}
 	return page, nil
@@ -1621,7 +1552,7 @@ func (g *registry[T]) whole(s *Server, rev revision, member string) *listPage {
 			if i > 0 {
 				joined = append(joined, ',')
 			}
-			joined = append(joined, e.encoded()[rev]...)
+			joined = append(joined, e.encoded(rev)...)
 		}
 		g.joined[rev] = joined
 	}
@@ -1646,11 +1577,8 @@ func (r *Request) visible(kind, name string) bool {
 	return f == nil || f(r, kind, name)
 }
 
-func (s *Server) callTool(ctx context.Context, r *Request) (any, error) {
-	p, refused := params[CallToolParams](r)
-	if refused != nil {
-		return nil, refused
-	}
+func (s *Server) callTool(ctx context.Context, r *Request, params any) (any, error) {
+	p := params.(*CallToolParams)
 	s.mu.RLock()
 	t, ok := s.tools.get(p.Name)
 	s.mu.RUnlock()
@@ -1718,11 +1646,8 @@ func ResourceNotFound(uri string) *Error {
 	return Errorf(CodeResourceNotFound, "resource not found").withData(map[string]string{"uri": uri})
 }
 
-func (s *Server) readResource(ctx context.Context, r *Request) (any, error) {
-	p, refused := params[ReadResourceParams](r)
-	if refused != nil {
-		return nil, refused
-	}
+func (s *Server) readResource(ctx context.Context, r *Request, params any) (any, error) {
+	p := params.(*ReadResourceParams)
 	if p.URI == "" {
 		return nil, Errorf(CodeInvalidParams, "resources/read: uri is empty")
 	}
@@ -1754,7 +1679,7 @@ func (s *Server) readResource(ctx context.Context, r *Request) (any, error) {
 func (s *Server) findResource(r *Request, uri string) (h ResourceHandler, mimeType string) {
 	s.mu.RLock()
 	e, ok := s.resources.get(uri)
-	templates := s.matching
+	templates := s.templates.order
 	s.mu.RUnlock()
 	if ok && r.visible("resource", uri) {
 		return e.handler, e.def.MIMEType
@@ -1768,11 +1693,8 @@ func (s *Server) findResource(r *Request, uri string) (h ResourceHandler, mimeTy
 	return nil, ""
 }
 
-func (s *Server) subscribe(ctx context.Context, r *Request) (any, error) {
-	p, refused := params[SubscribeParams](r)
-	if refused != nil {
-		return nil, refused
-	}
+func (s *Server) subscribe(ctx context.Context, r *Request, params any) (any, error) {
+	p := params.(*SubscribeParams)
 	if h, _ := s.findResource(r, p.URI); h == nil {
 		return nil, ResourceNotFound(p.URI)
 	}
@@ -1805,11 +1727,8 @@ func (s *Server) subscribe(ctx context.Context, r *Request) (any, error) {
 	return &EmptyResult{}, nil
 }
 
-func (s *Server) unsubscribe(_ context.Context, r *Request) (any, error) {
-	p, refused := params[SubscribeParams](r)
-	if refused != nil {
-		return nil, refused
-	}
+func (s *Server) unsubscribe(_ context.Context, r *Request, params any) (any, error) {
+	p := params.(*SubscribeParams)
 	r.session.unfollow(p.URI)
 	return &EmptyResult{}, nil
 }
@@ -1840,11 +1759,8 @@ func (ss *session) follows(uri string) string {
 	return ""
 }
 
-func (s *Server) getPrompt(ctx context.Context, r *Request) (any, error) {
-	p, refused := params[GetPromptParams](r)
-	if refused != nil {
-		return nil, refused
-	}
+func (s *Server) getPrompt(ctx context.Context, r *Request, params any) (any, error) {
+	p := params.(*GetPromptParams)
 	s.mu.RLock()
 	e, ok := s.prompts.get(p.Name)
 	s.mu.RUnlock()
@@ -1874,11 +1790,8 @@ func (s *Server) getPrompt(ctx context.Context, r *Request) (any, error) {
 	return result, nil
 }
 
-func (s *Server) complete(ctx context.Context, r *Request) (any, error) {
-	p, refused := params[CompleteParams](r)
-	if refused != nil {
-		return nil, refused
-	}
+func (s *Server) complete(ctx context.Context, r *Request, params any) (any, error) {
+	p := params.(*CompleteParams)
 	if refused := s.checkReference(r, p); refused != nil {
 		return nil, refused
 	}
@@ -1933,7 +1846,7 @@ func (s *Server) checkReference(r *Request, p *CompleteParams) *Error {
 func (s *Server) findTemplate(r *Request, ref string) *templateEntry {
 	s.mu.RLock()
 	t, ok := s.templates.get(ref)
-	templates := s.matching
+	templates := s.templates.order
 	s.mu.RUnlock()
 	if ok && r.visible("template", ref) {
 		return t
@@ -1946,11 +1859,8 @@ func (s *Server) findTemplate(r *Request, ref string) *templateEntry {
 	return nil
 }
 
-func (s *Server) setLevel(_ context.Context, r *Request) (any, error) {
-	p, refused := params[SetLevelParams](r)
-	if refused != nil {
-		return nil, refused
-	}
+func (s *Server) setLevel(_ context.Context, r *Request, params any) (any, error) {
+	p := params.(*SetLevelParams)
 	if r.session.alone {
 		return nil, Errorf(CodeMethodNotFound, "a log level needs a session, and this server has none")
 	}
@@ -2115,6 +2025,13 @@ const (
 	promptsBit
 )
 
+// changeNotes has the notifications that lists have changed, and who gets them.
+var changeNotes = [...]struct {
+	bit     mailBits
+	note    string
+	offered func(*ServerCapabilities) bool
+}{{toolsBit, noteToolsChanged, offersTools}, {resourcesBit, noteResourcesChanged, offersResources}, {promptsBit, notePromptsChanged, offersPrompts}}
+
 type mailItem struct {
 	method string
 	params any
@@ -2216,10 +2133,7 @@ func (m *mailbox) empty() (items []mailItem) {
 	if m.held > 0 {
 		return nil
 	}
-	for _, l := range []struct {
-		bit  mailBits
-		note string
-	}{{toolsBit, noteToolsChanged}, {resourcesBit, noteResourcesChanged}, {promptsBit, notePromptsChanged}} {
+	for _, l := range changeNotes {
 		if m.lists&l.bit != 0 {
 			items = append(items, mailItem{method: l.note})
 		}
