@@ -40,8 +40,13 @@ type sum struct {
 	Sum float64 `json:"sum"`
 }
 
-type count struct {
+type size struct {
 	N int `json:"n" schema:"minimum=0,maximum=268435456"`
+}
+
+// steps are no more than the reports that the package sends at once.
+type steps struct {
+	N int `json:"n" schema:"minimum=0,maximum=256"`
 }
 
 const alphabet = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_"
@@ -53,7 +58,7 @@ type longText struct {
 	text string
 }
 
-func (l *longText) serve(_ context.Context, _ *mcp.Request, in count) (string, error) {
+func (l *longText) serve(_ context.Context, _ *mcp.Request, in size) (string, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(l.text) < in.N {
@@ -62,7 +67,7 @@ func (l *longText) serve(_ context.Context, _ *mcp.Request, in count) (string, e
 	return l.text[:in.N], nil
 }
 
-func countUp(ctx context.Context, r *mcp.Request, in count) (string, error) {
+func countUp(ctx context.Context, r *mcp.Request, in steps) (string, error) {
 	for i := 1; i <= in.N; i++ {
 		if err := r.Progress(ctx, float64(i), float64(in.N), ""); err != nil {
 			return "", err
