@@ -677,7 +677,10 @@ func (p *peer) acceptMessage(ctx context.Context, m *message, a *arrival) (answe
 	}
 	if m.method != "" && m.id.IsZero() && m.bad.Code == CodeInvalidParams { // a notification by form
 		p.log.Warn("mcp: invalid notification ignored", "method", m.method, "reason", m.bad)
-		return 0
+		if !a.own {
+			return 0
+		}
+		m.bad = m.bad.WithHTTP(http.StatusBadRequest, nil)
 	}
 	return p.refuse(m.text, id, m.bad, a)
 }

@@ -18,23 +18,26 @@ package mcp
 // last of them, and a GET with Last-Event-ID goes on where the client lost it.
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/subtle"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"maps"
+	"math"
 	"mime"
 	"net"
 	"net/http"
 	"net/url"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -48,11 +51,13 @@ const (
 	defaultComment     = 15 * time.Second
 	defaultRetry       = time.Second
 	bodyTimeout        = 30 * time.Second // to read the body of a request
-	writeTimeout       = 30 * time.Second // for a client to take an event
+	writeTimeout       = 30 * time.Second // for a client to take writeSize bytes
+	writeSize          = 64 << 10
 	headerTimeout      = 10 * time.Second // to read the header of a request
 	maxHeader          = 64 << 10
-	socketBuffer       = 64 << 10         // bytes that surely are written without waiting
-	drainTimeout       = 10 * time.Second // for running requests, at the end of ListenAndServe
+	keepAliveTimeout   = 2 * time.Minute  // for the next request on a connection
+	drainTimeout       = 10 * time.Second // for running requests, at the end of Serve
+	eventCost          = 256              // bytes that an event costs beside its data
 
 	headerSession  = "Mcp-Session-Id"
 	headerRevision = "Mcp-Protocol-Version"
@@ -90,10 +95,11 @@ type HTTPHandler struct {
 
 	// MaxBody is the most bytes of a request; 0 means 4 MiB.
 	MaxBody int64
-	// MaxSessions is the most sessions at once; 0 means 10,000. MaxStreams is the most
-	// open exchanges of one session; 0 means 32 more than its requests (see
-	// ServerOptions.MaxRequests). MaxEvents is how many bytes of events a session
-	// keeps for resuming; 0 means 1 MiB, negative none, and then nothing is resumed.
+	// MaxSessions is the most sessions, or requests without a session, at once; 0 means
+	// 10,000. MaxStreams is the most open exchanges of one session; 0 means 32 more than
+	// its requests (see ServerOptions.MaxRequests). MaxEvents is how many bytes of events
+	// a session keeps for resuming; 0 means 1 MiB, negative none, and then nothing is
+	// resumed.
 	MaxSessions, MaxStreams, MaxEvents int
 	// IdleTimeout ends sessions without an open exchange for so long; 0 means 30 minutes.
 	IdleTimeout time.Duration
@@ -117,44 +123,58 @@ type HTTPHandler struct {
 	// means one second.
 	Retry time.Duration
 
-	mu       sync.Mutex // guards the fields below
-	sessions map[string]*httpSession
-	old      map[string]*sseSession // over HTTP+SSE
+	mu       sync.Mutex                     // guards the fields below
+	open     map[*session]func(cause error) // all that is not ended yet, and how to end it
+	sessions map[string]*httpSession        // of these, those that a client knows
+	old      map[string]*sseSession         // likewise, over HTTP+SSE
 	draining bool
 	sweeper  *time.Timer // looks for idle sessions while there are any
-
-	cleanups sync.WaitGroup // of ended sessions
 }
 
 // ServeHTTP serves one HTTP request.
 func (h *HTTPHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if e := h.door(w, r); e != nil {
-		h.refuse(w, r, ID{}, e)
-		return
+	allow := []string{http.MethodGet, http.MethodPost, http.MethodDelete}
+	if h.Sessionless {
+		allow = allow[1:2]
 	}
+	h.enter(w, r, allow, func(r *http.Request, identity *Identity) *Error {
+		switch r.Method {
+		case http.MethodGet:
+			return h.get(w, r, identity)
+		case http.MethodDelete:
+			return h.delete(w, r, identity)
+		}
+		h.post(w, r, identity)
+		return nil
+	})
+}
+
+// enter takes a request through the door, and serves it if it may come in.
+func (h *HTTPHandler) enter(w http.ResponseWriter, r *http.Request, allow []string, serve func(*http.Request, *Identity) *Error) {
+	if r.Body != http.NoBody { // which net/http reads to its end even if the request is refused
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTimeout))
+	}
+	e := h.door(w, r)
 	switch {
+	case e != nil:
 	case r.Method == http.MethodOptions && h.CORS && r.Header.Get("Access-Control-Request-Method") != "":
 		h.preflight(w)
 		return
-	case r.Method != http.MethodPost && (h.Sessionless || r.Method != http.MethodGet && r.Method != http.MethodDelete):
-		allow := "GET, POST, DELETE"
-		if h.Sessionless {
-			allow = "POST"
+	case !slices.Contains(allow, r.Method):
+		list := strings.Join(allow, ", ")
+		e = Errorf(CodeInvalidRequest, "method %.100s is not served here; allowed: %s", r.Method, list).
+			WithHTTP(http.StatusMethodNotAllowed, http.Header{"Allow": {list}})
+	default:
+		var identity *Identity
+		if identity, e = h.authorize(r); e != nil {
+			break
 		}
-		h.refuse(w, r, ID{}, Errorf(CodeInvalidRequest, "method %s is not served here; allowed: %s", r.Method, allow).
-			WithHTTP(http.StatusMethodNotAllowed, http.Header{"Allow": {allow}}))
-		return
-	}
-	identity, e := h.authorize(r)
-	if e == nil {
-		switch r.Method {
-		case http.MethodGet:
-			e = h.get(w, r, identity)
-		case http.MethodDelete:
-			e = h.delete(w, r, identity)
-		default:
-			h.post(w, r, identity)
+		if identity != nil && !identity.Expires.IsZero() { // nobody listens longer than he may
+			ctx, cancel := context.WithDeadline(r.Context(), identity.Expires)
+			defer cancel()
+			r = r.WithContext(ctx)
 		}
+		e = serve(r, identity)
 	}
 	if e != nil {
 		h.refuse(w, r, ID{}, e)
@@ -167,32 +187,27 @@ func (h *HTTPHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (h *HTTPHandler) Shutdown(ctx context.Context) error {
 	h.mu.Lock()
 	h.draining = true
-	all, old := slices.Collect(maps.Values(h.sessions)), slices.Collect(maps.Values(h.old))
+	open, sessions := maps.Clone(h.open), slices.Collect(maps.Values(h.sessions))
 	h.mu.Unlock()
-	for _, s := range all {
+	for _, s := range sessions {
 		s.stopListening()
 	}
 	var err error
-	for _, s := range all {
+	for s, end := range open {
 		if !s.p.quiet(ctx) {
 			err = context.Cause(ctx)
 		}
-		s.close(errors.New("the server shuts down"))
+		end(errors.New("the server shuts down"))
 	}
-	for _, s := range old {
-		if !s.p.quiet(ctx) {
-			err = context.Cause(ctx)
-		}
-		s.drop()
+	for s := range open {
+		<-s.gone
 	}
-	h.cleanups.Wait()
 	return err
 }
 
-// ListenAndServe serves handler at addr over HTTP until ctx ends, and then lets
-// running requests finish for 10 seconds. An addr without a host, such as ":8080",
-// means this machine only.
-func ListenAndServe(ctx context.Context, addr string, handler http.Handler) error {
+// ListenAndServe is Serve at addr. An addr without a host, such as ":8080", means
+// this machine only.
+func (h *HTTPHandler) ListenAndServe(ctx context.Context, addr string, root http.Handler) error {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
 		return fmt.Errorf("mcp: address %q: %w", addr, err)
@@ -201,13 +216,17 @@ func ListenAndServe(ctx context.Context, addr string, handler http.Handler) erro
 	if err != nil {
 		return err
 	}
-	return Serve(ctx, l, handler)
+	return h.Serve(ctx, l, root)
 }
 
-// Serve is ListenAndServe on a listener, which it closes. An HTTPHandler that is
-// inside of handler must be shut down before ctx ends.
-func Serve(ctx context.Context, l net.Listener, handler http.Handler) error {
-	server := &http.Server{Handler: handler, ReadHeaderTimeout: headerTimeout, MaxHeaderBytes: maxHeader}
+// Serve serves root over HTTP on l, which it closes, until ctx ends. root is what h
+// is mounted in; nil means h itself, at every path. When ctx ends, running requests
+// have 10 seconds to finish, and nil is returned if that was enough.
+func (h *HTTPHandler) Serve(ctx context.Context, l net.Listener, root http.Handler) error {
+	if root == nil {
+		root = h
+	}
+	server := &http.Server{Handler: root, ReadHeaderTimeout: headerTimeout, IdleTimeout: keepAliveTimeout, MaxHeaderBytes: maxHeader}
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(l) }() // ends with Shutdown
 	select {
@@ -217,14 +236,15 @@ func Serve(ctx context.Context, l net.Listener, handler http.Handler) error {
 	}
 	bound, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)
 	defer cancel()
-	if h, ok := handler.(*HTTPHandler); ok {
-		_ = h.Shutdown(bound)
+	err := h.Shutdown(bound)
+	if err != nil {
+		err = fmt.Errorf("mcp: running requests were cancelled: %w", err)
 	}
-	if err := server.Shutdown(bound); err != nil {
+	if server.Shutdown(bound) != nil {
 		_ = server.Close()
 	}
 	<-ended
-	return nil
+	return err
 }
 
 // door checks Host and Origin (Streamable HTTP, Security Warning), and sets the
@@ -316,6 +336,9 @@ func (h *HTTPHandler) authorize(r *http.Request) (*Identity, *Error) {
 		return nil, nil
 	}
 	identity, err := h.Authorize(r)
+	if err == nil && identity != nil && !identity.Expires.IsZero() && !time.Now().Before(identity.Expires) {
+		err = errors.New("the identity has expired")
+	}
 	if err == nil {
 		return identity, nil
 	}
@@ -335,26 +358,25 @@ func (h *HTTPHandler) refuse(w http.ResponseWriter, r *http.Request, id ID, e *E
 	h.log().Warn("mcp: HTTP request refused", "method", r.Method, "path", r.URL.Path, "status", cmp.Or(e.status, http.StatusBadRequest), "reason", e.Message)
 	b := encodeError(id, e)
 	defer b.free()
-	writeJSON(w, b.b, cmp.Or(e.status, http.StatusBadRequest), e.header)
+	startJSON(w, len(b.b), cmp.Or(e.status, http.StatusBadRequest), e.header)
+	_, _ = w.Write(b.b)
 }
 
-func writeJSON(w http.ResponseWriter, body []byte, status int, header http.Header) {
-	for name, values := range header {
-		w.Header()[name] = values
-	}
+// startJSON writes the header of a reply that is one JSON body.
+func startJSON(w http.ResponseWriter, length, status int, header http.Header) {
+	maps.Copy(w.Header(), header)
 	w.Header().Set("Content-Type", typeJSON)
-	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	w.Header().Set("Content-Length", strconv.Itoa(length))
 	w.WriteHeader(status)
-	_, _ = w.Write(body)
 }
 
 // accepts tells which forms of a reply the client takes. No Accept header means both.
 func accepts(r *http.Request) (json, events bool) {
-	values := r.Header.Values("Accept")
-	if len(values) == 0 {
+	list := strings.Join(r.Header.Values("Accept"), ",")
+	if list == "" {
 		return true, true
 	}
-	for part := range strings.SplitSeq(strings.Join(values, ","), ",") {
+	for part := range strings.SplitSeq(list, ",") {
 		kind, params, err := mime.ParseMediaType(part)
 		if q, bad := strconv.ParseFloat(params["q"], 64); err != nil || bad == nil && q == 0 {
 			continue
@@ -380,7 +402,7 @@ func (h *HTTPHandler) post(w http.ResponseWriter, r *http.Request, identity *Ide
 	switch {
 	case f.bad != nil:
 		h.refuse(w, r, ID{}, f.bad)
-	case e != nil && !opens:
+	case e != nil && !opens: // initialize settles the revision in its body
 		h.refuse(w, r, id, e)
 	case h.refuses(f):
 		h.refuse(w, r, id, errDraining)
@@ -393,14 +415,19 @@ func (h *HTTPHandler) post(w http.ResponseWriter, r *http.Request, identity *Ide
 			return
 		}
 		defer s.leave()
-		h.exchange(w, r, s, f, opens)
+		h.exchange(w, r, s, f, identity, opens)
 	}
 }
 
 // refuses reports whether messages come too late: while the server shuts down,
 // requests do, but not what running ones wait for.
 func (h *HTTPHandler) refuses(f *frame) bool {
-	return h.drains() && slices.ContainsFunc(f.messages, func(m message) bool { return m.kind == requestMessage })
+	return h.drains() && f.asks()
+}
+
+// asks reports whether a frame has requests.
+func (f *frame) asks() bool {
+	return slices.ContainsFunc(f.messages, func(m message) bool { return m.kind == requestMessage })
 }
 
 func (h *HTTPHandler) drains() bool {
@@ -429,30 +456,19 @@ func (h *HTTPHandler) readBody(w http.ResponseWriter, r *http.Request) (*frame, 
 			strings.Join(r.Header.Values("Accept"), ", "), typeJSON, typeEvents).WithHTTP(http.StatusNotAcceptable, nil)
 	}
 	limit := cmp.Or(h.MaxBody, defaultBody)
-	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyTimeout))
-	body, err := readAll(http.MaxBytesReader(w, r.Body, limit), r.ContentLength)
-	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
-	var tooLarge *http.MaxBytesError
+	var body bytes.Buffer
+	body.Grow(int(min(max(r.ContentLength, 0), 64<<10)) + bytes.MinRead) // more when it has come
+	_, err = body.ReadFrom(http.MaxBytesReader(w, r.Body, limit))
 	switch {
-	case errors.As(err, &tooLarge):
+	case r.ContentLength > limit || errors.As(err, new(*http.MaxBytesError)):
 		return nil, Errorf(CodeInvalidRequest, "body of more than %d bytes; MaxBody allows more", limit).WithHTTP(http.StatusRequestEntityTooLarge, nil)
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		return nil, Errorf(CodeInvalidRequest, "the body took more than %v", bodyTimeout).WithHTTP(http.StatusRequestTimeout, nil)
 	case err != nil:
 		return nil, Errorf(CodeInvalidRequest, "the body could not be read").WithHTTP(http.StatusBadRequest, nil)
 	}
-	return parseFrame(trimBOM(body)), nil
-}
-
-// readAll reads a body whose length may be known.
-func readAll(r io.Reader, length int64) ([]byte, error) {
-	if length < 0 || length > defaultBody {
-		return io.ReadAll(r)
-	}
-	body := make([]byte, length)
-	n, err := io.ReadFull(r, body)
-	if err == io.EOF || err == io.ErrUnexpectedEOF {
-		err = nil
-	}
-	return body[:n], err
+	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
+	return parseFrame(trimBOM(body.Bytes())), nil
 }
 
 // revisionHeader reads the protocol version header; zero if there is none.
@@ -477,54 +493,108 @@ func (h *HTTPHandler) postAlone(w http.ResponseWriter, r *http.Request, f *frame
 		ss.p.shut(errors.New("the exchange is over"))
 		_ = ss.p.wait()
 		ss.end()
+		h.dismiss(ss)
 	}()
+	if e := h.enroll(ss, ss.p.shut); e != nil {
+		h.refuse(w, r, ID{}, e)
+		return
+	}
 	if f.batch || f.messages[0].method != methodInitialize {
 		ss.open(rev)
 	}
-	st := h.newStream(nil, r, rev)
-	c := st.attach(w)
+	st := h.newStream(nil, r, rev, false)
+	c := st.attach(w, r)
 	a := &arrival{out: st, own: true, header: r.Header, identity: identity}
 	if ss.p.accept(context.WithoutCancel(r.Context()), f, a) == 0 {
 		w.WriteHeader(http.StatusAccepted)
 		return
 	}
-	st.wait(h, r, c, false)
+	st.wait(h, r, c, ss.p)
 	if r.Context().Err() != nil {
 		ss.p.cancelAll(errGone)
 	}
 }
 
+// enroll counts a session, or a request without one, as open, if there is room.
+func (h *HTTPHandler) enroll(s *session, end func(cause error)) *Error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	limit := cmp.Or(h.MaxSessions, defaultSessions)
+	switch {
+	case h.draining:
+		return errDraining
+	case len(h.open) >= limit:
+		return Errorf(CodeInternalError, "too many sessions: the limit is %d", limit).
+			WithHTTP(http.StatusServiceUnavailable, http.Header{"Retry-After": {"10"}})
+	case h.open == nil:
+		h.open = map[*session]func(error){}
+	}
+	h.open[s] = end
+	return nil
+}
+
+func (h *HTTPHandler) dismiss(s *session) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.open, s)
+}
+
+var errDraining = Errorf(CodeInternalError, "the server is shutting down").
+	WithHTTP(http.StatusServiceUnavailable, http.Header{"Retry-After": {"10"}})
+
 var errGone = errors.New("mcp: the client closed the connection")
 
 // exchange serves the messages of a POST in a session.
-func (h *HTTPHandler) exchange(w http.ResponseWriter, r *http.Request, s *httpSession, f *frame, opens bool) {
+func (h *HTTPHandler) exchange(w http.ResponseWriter, r *http.Request, s *httpSession, f *frame, identity *Identity, opens bool) {
 	var rev revision
 	if o := s.opened.Load(); o != nil {
 		rev = o.rev
 	}
-	st := h.newStream(s, r, rev)
-	c := st.attach(w)
-	a := &arrival{out: st, own: true, header: r.Header, identity: s.identity}
-	if rev.polls() && s.keeps() {
+	st := h.newStream(s, r, rev, opens)
+	a := &arrival{out: st, own: true, header: r.Header, identity: identity}
+	if rev.polls() && s.keeps() && !st.plain {
 		a.pause = st.pause
 	}
+	var c *httpConn
+	if f.asks() {
+		c = st.attach(w, r)
+	} else {
+		a.out = aside{st}
+	}
 	answers := s.p.accept(context.WithoutCancel(r.Context()), f, a)
-	if opens {
-		if s.opened.Load() != nil && h.keep(s) {
-			w.Header().Set(headerSession, s.id)
-		} else {
-			s.close(errors.New("not opened"))
-		}
+	if opens && s.opened.Load() == nil {
+		s.close(errors.New("not opened"))
+	} else if opens {
+		h.keep(s)
+		w.Header().Set(headerSession, s.id)
 	}
 	if answers == 0 {
-		st.mu.Lock()
-		st.detachLocked(c)
-		st.mu.Unlock()
 		w.WriteHeader(http.StatusAccepted)
 		return
 	}
-	st.wait(h, r, c, opens)
+	if c == nil {
+		c = st.attach(w, r)
+	}
+	st.wait(h, r, c, s.p)
 }
+
+// An aside is the stream of messages that are not answered. What they cause goes to
+// the newest GET stream.
+type aside struct{ *httpStream }
+
+func (a aside) send(ctx context.Context, m *outgoing) error {
+	if c := a.s.carrier(); c != nil {
+		return c.st.send(ctx, m)
+	}
+	m.data.free()
+	return errors.New("mcp: no GET stream is open that could carry it")
+}
+
+func (a aside) abandon(m *outgoing, cause error) {
+	_ = a.send(noWait, &outgoing{method: noteCancelled, data: encodeCancel(m.id, cause)})
+}
+
+var errNoSession = Errorf(CodeInvalidRequest, "no such session: start a new one with initialize").WithHTTP(http.StatusNotFound, nil)
 
 // sessionFor finds the session of a request, or makes a new one for initialize. The
 // caller leaves it.
@@ -542,7 +612,7 @@ func (h *HTTPHandler) sessionFor(r *http.Request, identity *Identity, opens bool
 	s := h.sessions[ids[0]]
 	h.mu.Unlock()
 	if s == nil || !s.belongsTo(identity) {
-		return nil, Errorf(CodeInvalidRequest, "no such session: start a new one with initialize").WithHTTP(http.StatusNotFound, nil)
+		return nil, errNoSession
 	}
 	if opens {
 		return nil, Errorf(CodeInvalidRequest, "already initialized: initialize without Mcp-Session-Id opens another session")
@@ -563,38 +633,36 @@ type httpSession struct {
 	closed    bool
 	streams   map[int]*httpStream // that can be resumed or ended
 	last      int                 // number of the newest stream
-	listener  *httpStream         // the newest GET stream
+	listeners []*httpConn         // of GET streams, oldest first; the last one carries the mail
 	events    []event             // kept for resuming, oldest first
-	size      int                 // bytes of events
+	size      int                 // what they cost
 }
 
-// An event is a message that was sent on a stream.
+// An event is a message that was sent on a stream, or, numbered 0, its beginning.
 type event struct {
-	stream, n int
-	data      []byte
+	st   *httpStream
+	n    int
+	data []byte
 }
 
 func (h *HTTPHandler) newSession(identity *Identity) (*httpSession, *Error) {
-	h.mu.Lock()
-	full := len(h.sessions) >= cmp.Or(h.MaxSessions, defaultSessions)
-	h.mu.Unlock()
-	if full {
-		return nil, Errorf(CodeInternalError, "too many sessions: the limit is %d", cmp.Or(h.MaxSessions, defaultSessions)).
-			WithHTTP(http.StatusServiceUnavailable, http.Header{"Retry-After": {"10"}})
+	id := h.SessionPrefix + rand.Text()
+	if strings.ContainsFunc(id, func(r rune) bool { return r < 0x21 || r > 0x7e }) {
+		return nil, Errorf(CodeInternalError, "SessionPrefix %.100q has characters that no header may have", h.SessionPrefix).
+			WithHTTP(http.StatusInternalServerError, nil)
 	}
-	return &httpSession{session: h.Server.newSession(), h: h, id: h.SessionPrefix + rand.Text(), identity: identity, exchanges: 1}, nil
+	s := &httpSession{session: h.Server.newSession(), h: h, id: id, identity: identity, exchanges: 1}
+	if e := h.enroll(s.session, s.close); e != nil {
+		s.end()
+		return nil, e
+	}
+	return s, nil
 }
 
-var errDraining = Errorf(CodeInternalError, "the server is shutting down").
-	WithHTTP(http.StatusServiceUnavailable, http.Header{"Retry-After": {"10"}})
-
 // keep makes a session known once it is open, and starts to look for idle ones.
-func (h *HTTPHandler) keep(s *httpSession) bool {
+func (h *HTTPHandler) keep(s *httpSession) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.draining || len(h.sessions) >= cmp.Or(h.MaxSessions, defaultSessions) {
-		return false
-	}
 	if h.sessions == nil {
 		h.sessions = map[string]*httpSession{}
 	}
@@ -602,7 +670,6 @@ func (h *HTTPHandler) keep(s *httpSession) bool {
 	if h.sweeper == nil {
 		h.sweeper = time.AfterFunc(h.idle()/4, h.sweep)
 	}
-	return true
 }
 
 func (h *HTTPHandler) idle() time.Duration { return cmp.Or(h.IdleTimeout, defaultSessionIdle) }
@@ -628,11 +695,13 @@ func (h *HTTPHandler) sweep() {
 }
 
 // belongsTo reports whether the caller is who opened the session.
-func (s *httpSession) belongsTo(identity *Identity) bool {
-	if s.identity == nil || identity == nil {
-		return s.identity == nil && identity == nil
+func (s *httpSession) belongsTo(identity *Identity) bool { return sameCaller(s.identity, identity) }
+
+func sameCaller(a, b *Identity) bool {
+	if a == nil || b == nil {
+		return a == nil && b == nil
 	}
-	return subtle.ConstantTimeCompare([]byte(s.identity.Subject), []byte(identity.Subject)) == 1
+	return subtle.ConstantTimeCompare([]byte(a.Subject), []byte(b.Subject)) == 1
 }
 
 // enter begins an HTTP request of the session.
@@ -642,7 +711,7 @@ func (s *httpSession) enter(h *HTTPHandler) *Error {
 	limit := cmp.Or(h.MaxStreams, s.p.limit+defaultStreams)
 	switch {
 	case s.closed:
-		return Errorf(CodeInvalidRequest, "no such session: start a new one with initialize").WithHTTP(http.StatusNotFound, nil)
+		return errNoSession
 	case s.exchanges >= limit:
 		return Errorf(CodeInternalError, "too many open exchanges in this session: the limit is %d", limit).
 			WithHTTP(http.StatusServiceUnavailable, http.Header{"Retry-After": {"1"}})
@@ -667,17 +736,12 @@ func (s *httpSession) idleFor() time.Duration {
 	return time.Since(s.used)
 }
 
-// close ends the session: it is unknown from now on, its streams end, its requests
-// are cancelled.
+// close ends the session: it is unknown from now on, the streams that listen end, its
+// requests are cancelled, and the streams of those that do not heed it end, too.
 func (s *httpSession) close(cause error) {
 	s.mu.Lock()
 	was := s.closed
 	s.closed = true
-	var open []*httpStream
-	for _, st := range s.streams {
-		open = append(open, st)
-	}
-	s.events, s.listener = nil, nil
 	s.mu.Unlock()
 	if was {
 		return
@@ -686,58 +750,122 @@ func (s *httpSession) close(cause error) {
 	delete(s.h.sessions, s.id)
 	s.h.mu.Unlock()
 	s.p.shut(cause)
-	for _, st := range open {
-		st.end()
+	for _, st := range s.known() {
+		if c := st.conn.Load(); st.listens {
+			st.end()
+		} else if c != nil {
+			c.unstick()
+		}
 	}
-	s.h.cleanups.Go(func() { // ends with the application's handlers, or gives them up
+	go func() { // ends with the application's handlers, or gives them up; Shutdown waits for it
 		if err := s.p.wait(); err != nil {
 			s.h.log().Warn("mcp: session ended", "error", err)
 		}
 		s.end()
-	})
+		s.h.dismiss(s.session)
+	}()
 }
 
 // stopListening ends the GET streams.
 func (s *httpSession) stopListening() {
-	s.mu.Lock()
-	var open []*httpStream
-	for _, st := range s.streams {
+	for _, st := range s.known() {
 		if st.listens {
-			open = append(open, st)
+			st.end()
 		}
 	}
-	s.mu.Unlock()
-	for _, st := range open {
-		st.end()
+}
+
+func (s *httpSession) known() []*httpStream {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Collect(maps.Values(s.streams))
+}
+
+// listen makes the connection of a GET stream the one that carries the mail.
+func (s *httpSession) listen(c *httpConn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.listeners = append(s.listeners, c)
+}
+
+// unlisten leaves the mail to the connection that is now the newest.
+func (s *httpSession) unlisten(c *httpConn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.listeners = slices.DeleteFunc(s.listeners, func(other *httpConn) bool { return other == c })
+	if n := len(s.listeners); n > 0 {
+		select {
+		case s.listeners[n-1].turn <- struct{}{}:
+		default:
+		}
 	}
+	s.mail.nudge()
+}
+
+// carrier is the connection that carries the mail; nil if there is none.
+func (s *httpSession) carrier() *httpConn {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if n := len(s.listeners); n > 0 {
+		return s.listeners[n-1]
+	}
+	return nil
 }
 
 // keeps reports whether events are kept for resuming.
 func (s *httpSession) keeps() bool { return s != nil && s.h.MaxEvents >= 0 }
 
+// number gives a stream its number, and makes it known.
+func (s *httpSession) number(st *httpStream) {
+	s.mu.Lock()
+	s.last++
+	st.number = s.last
+	if s.streams == nil {
+		s.streams = map[int]*httpStream{}
+	}
+	s.streams[st.number] = st
+	s.mu.Unlock()
+	s.keepEvent(event{st: st})
+}
+
 // keepEvent keeps an event, and forgets the oldest ones.
 func (s *httpSession) keepEvent(e event) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.closed {
+	if s.closed || !s.keeps() {
 		return
 	}
 	s.events = append(s.events, e)
-	s.size += len(e.data)
-	if st := s.streams[e.stream]; st != nil {
-		st.kept++
-	}
-	for s.size > cmp.Or(s.h.MaxEvents, defaultEvents) && len(s.events) > 0 {
+	s.size += len(e.data) + eventCost
+	e.st.kept++
+	s.streams[e.st.number] = e.st
+	for s.size > cmp.Or(s.h.MaxEvents, defaultEvents) {
 		old := s.events[0]
 		s.events[0] = event{}
 		s.events = s.events[1:]
-		s.size -= len(old.data)
-		if st := s.streams[old.stream]; st != nil {
-			st.lost = old.n
-			if st.kept--; st.kept == 0 && st.done() {
-				delete(s.streams, old.stream)
-			}
-		}
+		s.size -= len(old.data) + eventCost
+		old.st.lost = old.n
+		old.st.kept--
+		s.forgetLocked(old.st)
+	}
+}
+
+// rest says whether a stream may be forgotten as soon as none of its events is kept:
+// it is over, or it listened and nobody is there.
+func (s *httpSession) rest(st *httpStream, rests bool) {
+	if s == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	st.rests = rests
+	s.streams[st.number] = st
+	s.forgetLocked(st)
+}
+
+func (s *httpSession) forgetLocked(st *httpStream) {
+	if st.rests && st.kept == 0 {
+		delete(s.streams, st.number)
 	}
 }
 
@@ -749,16 +877,18 @@ type httpStream struct {
 	rev     revision
 	number  int // in the session; in event ids
 	listens bool
-	plain   bool // the reply must be JSON
+	plain   bool // the reply must not become a stream before its answer
 	stream  bool // the reply must be a stream of events
 	retry   time.Duration
 
-	over chan struct{} // closed when nothing more will be sent
-	kept int           // events that the session keeps; guarded by s.mu
-	lost int           // the newest event that it keeps no more; guarded by s.mu
+	over  chan struct{} // closed when nothing more will be sent
+	kept  int           // events that the session keeps; guarded by s.mu
+	lost  int           // the newest event that it keeps no more; guarded by s.mu
+	rests bool          // see httpSession.rest; guarded by s.mu
+
+	conn atomic.Pointer[httpConn] // nil: the client is away; set with mu held
 
 	mu       sync.Mutex // held while writing; guards the fields below
-	conn     *httpConn  // nil: the client is away
 	begun    bool       // the reply is a stream of events
 	n        int        // events so far
 	answered bool       // over is closed
@@ -768,56 +898,137 @@ type httpStream struct {
 
 // An httpConn is the connection of an exchange, as long as a stream may use it.
 type httpConn struct {
-	w    http.ResponseWriter
-	rc   *http.ResponseController
-	till time.Time     // the write deadline
-	gone chan struct{} // closed when the stream has left it
+	st    *httpStream
+	w     http.ResponseWriter
+	rc    *http.ResponseController
+	multi bool          // HTTP/2, where a deadline that passes ends an exchange that does not write, too
+	gone  chan struct{} // closed when the stream has left it
+	turn  chan struct{} // has room for one; sent to when it is to carry the mail
+
+	mu      sync.Mutex // guards the fields below; not held while writing
+	till    time.Time  // the write deadline; zero: none
+	writing bool
+	dead    bool // nothing more may be written, or the exchange is over
 }
 
-func (h *HTTPHandler) newStream(s *httpSession, r *http.Request, rev revision) *httpStream {
+// write writes text, with a deadline for each piece. A reply in one piece is flushed
+// by net/http.
+func (c *httpConn) write(text []byte, flush bool) error {
+	for len(text) > 0 {
+		if !c.arm() {
+			return os.ErrDeadlineExceeded
+		}
+		n := min(len(text), writeSize)
+		if _, err := c.w.Write(text[:n]); err != nil {
+			return err
+		}
+		text = text[n:]
+	}
+	if !flush {
+		return nil
+	}
+	err := c.rc.Flush()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.writing = false
+	if c.multi && !c.dead {
+		c.till = time.Time{}
+		_ = c.rc.SetWriteDeadline(c.till)
+	}
+	return err
+}
+
+// arm gives the next write its time, at most once a second, and reports whether it
+// may be made.
+func (c *httpConn) arm() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.dead {
+		return false
+	}
+	c.writing = true
+	if now := time.Now(); c.till.Sub(now) < writeTimeout-time.Second {
+		c.till = now.Add(writeTimeout)
+		_ = c.rc.SetWriteDeadline(c.till)
+	}
+	return true
+}
+
+// unstick ends a write that goes on.
+func (c *httpConn) unstick() {
+	c.mu.Lock()
+	writing := c.writing
+	c.mu.Unlock()
+	if writing {
+		c.cut()
+	}
+}
+
+// cut ends the connection.
+func (c *httpConn) cut() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.dead {
+		c.dead = true
+		_ = c.rc.SetWriteDeadline(time.Unix(1, 0))
+	}
+}
+
+// leave gives the connection back to net/http, with time to write what is left. It
+// undoes the deadline afterwards.
+func (c *httpConn) leave() {
+	c.arm()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.dead = true
+}
+
+func (h *HTTPHandler) newStream(s *httpSession, r *http.Request, rev revision, opens bool) *httpStream {
 	json, events := accepts(r)
 	return &httpStream{s: s, log: h.log(), rev: rev, over: make(chan struct{}), retry: cmp.Or(h.Retry, defaultRetry),
-		plain: h.JSONOnly || !events, stream: events && !h.JSONOnly && (h.EventsOnly || !json)}
+		plain: h.JSONOnly || !events || opens, stream: events && !h.JSONOnly && (h.EventsOnly || !json)}
 }
 
 // attach makes w the stream's connection.
-func (st *httpStream) attach(w http.ResponseWriter) *httpConn {
-	c := &httpConn{w: w, rc: http.NewResponseController(w), gone: make(chan struct{})}
+func (st *httpStream) attach(w http.ResponseWriter, r *http.Request) *httpConn {
 	st.mu.Lock()
-	st.conn = c
-	st.mu.Unlock()
+	defer st.mu.Unlock()
+	return st.attachLocked(w, r)
+}
+
+func (st *httpStream) attachLocked(w http.ResponseWriter, r *http.Request) *httpConn {
+	st.detachLocked(st.conn.Load())
+	c := &httpConn{st: st, w: w, rc: http.NewResponseController(w), multi: r.ProtoMajor > 1, gone: make(chan struct{}), turn: make(chan struct{}, 1)}
+	st.conn.Store(c)
 	return c
 }
 
-// detach takes the stream off c, if it is on it. A write that is stuck is ended first.
-func (st *httpStream) detach(c *httpConn) {
-	_ = c.rc.SetWriteDeadline(time.Now())
+// lock locks mu. Who holds it writes, and if that is stuck, it is ended.
+func (st *httpStream) lock() {
+	if c := st.conn.Load(); c != nil {
+		c.unstick()
+	}
 	st.mu.Lock()
+}
+
+// detach takes the stream off c, if it is on it. A reply that has not begun is cut off.
+func (st *httpStream) detach(c *httpConn) {
+	st.lock()
 	defer st.mu.Unlock()
+	if !st.begun {
+		c.cut()
+	}
 	st.detachLocked(c)
 }
 
-// restore undoes the write deadline, for the connection's next request. The stream
-// has left c.
-func (c *httpConn) restore() {
-	if !c.till.IsZero() {
-		_ = c.rc.SetWriteDeadline(time.Time{})
-	}
-}
-
 func (st *httpStream) detachLocked(c *httpConn) {
-	if st.conn == c && c != nil {
-		st.conn = nil
-		close(c.gone)
+	if c == nil || st.conn.Load() != c {
+		return
 	}
-}
-
-func (st *httpStream) done() bool {
-	select {
-	case <-st.over:
-		return true
-	default:
-		return false
+	st.conn.Store(nil)
+	close(c.gone)
+	if st.begun && (st.listens || st.answered) {
+		st.s.rest(st, true)
 	}
 }
 
@@ -833,7 +1044,7 @@ func (st *httpStream) send(_ context.Context, m *outgoing) error {
 	case st.plain:
 		st.log.Debug("mcp: notification dropped, the reply must be JSON", "method", m.method)
 		return nil
-	case st.conn == nil && !(st.begun && st.s.keeps()):
+	case st.conn.Load() == nil && !(st.begun && st.s.keeps()):
 		if m.id.IsZero() {
 			return nil // nobody is there, and nobody comes back
 		}
@@ -862,21 +1073,26 @@ func (st *httpStream) answer(b *buffer, e *Error) {
 	}
 	st.answered = true
 	close(st.over)
+	if st.begun && st.conn.Load() == nil {
+		st.s.rest(st, true)
+	}
 }
 
 func (st *httpStream) abandon(m *outgoing, cause error) {
 	_ = st.send(noWait, &outgoing{method: noteCancelled, data: encodeCancel(m.id, cause)})
 }
 
-// end ends the stream without an answer.
+// end ends the stream without its answer.
 func (st *httpStream) end() {
-	st.mu.Lock()
-	c := st.conn
+	st.lock()
+	begun := st.begun
 	st.mu.Unlock()
-	if c != nil {
-		_ = c.rc.SetWriteDeadline(time.Now().Add(time.Second))
+	if begun {
+		st.answer(nil, nil)
+		return
 	}
-	st.answer(nil, nil)
+	e := Errorf(CodeInternalError, "ended before there was an answer").WithHTTP(http.StatusServiceUnavailable, nil)
+	st.answer(encodeError(ID{}, e), e)
 }
 
 // beginLocked makes the reply a stream of events. A client that can poll gets an id
@@ -889,10 +1105,11 @@ func (st *httpStream) beginLocked() {
 	if st.s != nil {
 		st.s.number(st)
 	}
-	if st.conn == nil {
+	c := st.conn.Load()
+	if c == nil {
 		return
 	}
-	st.startEvents(st.conn)
+	c.startEvents()
 	first := ": ok\n\n"
 	if st.rev.polls() && st.s.keeps() {
 		first = fmt.Sprintf("id: %d_0\nretry: %d\ndata:\n\n", st.number, st.retry.Milliseconds())
@@ -901,24 +1118,12 @@ func (st *httpStream) beginLocked() {
 }
 
 // startEvents writes the header of a stream of events.
-func (st *httpStream) startEvents(c *httpConn) {
+func (c *httpConn) startEvents() {
 	header := c.w.Header()
 	header.Set("Content-Type", typeEvents)
 	header.Set("Cache-Control", "no-cache, no-transform")
 	header.Set("X-Accel-Buffering", "no")
 	c.w.WriteHeader(http.StatusOK)
-}
-
-// number gives a stream its number, and makes it known.
-func (s *httpSession) number(st *httpStream) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.last++
-	st.number = s.last
-	if s.streams == nil {
-		s.streams = map[int]*httpStream{}
-	}
-	s.streams[st.number] = st
 }
 
 // eventLocked sends a message as an event.
@@ -931,7 +1136,7 @@ func (st *httpStream) eventLocked(data []byte) {
 		b.b = strconv.AppendInt(b.b, int64(st.number), 10)
 		b.b = strconv.AppendInt(append(b.b, '_'), int64(st.n), 10)
 		b.b = append(b.b, '\n')
-		st.s.keepEvent(event{st.number, st.n, slices.Clone(data)})
+		st.s.keepEvent(event{st, st.n, slices.Clone(data)})
 	}
 	b.b = append(append(append(b.b, "data: "...), data...), "\n\n"...)
 	st.writeLocked(b.b)
@@ -940,19 +1145,11 @@ func (st *httpStream) eventLocked(data []byte) {
 // writeLocked writes and flushes. A client that does not take it loses its
 // connection; what it missed it can come back for.
 func (st *httpStream) writeLocked(text []byte) {
-	c := st.conn
+	c := st.conn.Load()
 	if c == nil {
 		return
 	}
-	if now := time.Now(); c.till.Sub(now) < writeTimeout-time.Second {
-		c.till = now.Add(writeTimeout)
-		_ = c.rc.SetWriteDeadline(c.till)
-	}
-	_, err := c.w.Write(text)
-	if err == nil {
-		err = c.rc.Flush()
-	}
-	if err != nil {
+	if err := c.write(text, true); err != nil {
 		st.log.Debug("mcp: a stream lost its connection", "error", err)
 		st.detachLocked(c)
 	}
@@ -963,23 +1160,31 @@ func (st *httpStream) writeLocked(text []byte) {
 func (st *httpStream) pause(retry time.Duration) error {
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	if st.answered || st.conn == nil {
+	if st.answered || st.conn.Load() == nil {
 		return nil
 	}
 	st.beginLocked()
 	st.writeLocked(fmt.Appendf(nil, "retry: %d\n\n", retry.Milliseconds()))
-	st.detachLocked(st.conn)
+	st.detachLocked(st.conn.Load())
 	return nil
 }
 
 // wait keeps an exchange open until its stream is over or has left it, or the
-// client is gone.
-func (st *httpStream) wait(h *HTTPHandler, r *http.Request, c *httpConn, opens bool) {
-	comment := cmp.Or(h.Comment, defaultComment)
-	defer c.restore()
-	t := time.NewTimer(cmp.Or(h.DecideAfter, defaultDecide))
+// client is gone. When the peer is over, handlers have some time to answer.
+func (st *httpStream) wait(h *HTTPHandler, r *http.Request, c *httpConn, p *peer) {
+	defer c.leave()
+	start, decide, comment := time.Now(), cmp.Or(h.DecideAfter, defaultDecide), cmp.Or(h.Comment, defaultComment)
+	if comment < 0 {
+		comment = math.MaxInt64
+	}
+	t := time.NewTimer(min(decide, comment))
 	defer t.Stop()
-	for {
+	var grace <-chan time.Time
+	for ended := p.done; ; {
+		var mail <-chan struct{}
+		if st.listens && st.s.carrier() == c {
+			mail = st.s.mail.wake
+		}
 		select {
 		case <-st.over:
 			st.finish(c)
@@ -989,27 +1194,43 @@ func (st *httpStream) wait(h *HTTPHandler, r *http.Request, c *httpConn, opens b
 		case <-r.Context().Done():
 			st.detach(c)
 			return
-		case <-t.C:
-			if st.tick(opens) && comment > 0 {
-				t.Reset(comment)
+		case <-ended:
+			ended = nil
+			if grace = time.After(handlersGrace); st.listens {
+				st.end()
 			}
+		case <-grace:
+			st.end()
+		case <-c.turn:
+		case <-mail:
+			if st.s.carrier() == c {
+				_ = st.s.deliverMail(st, r.Context().Done())
+			} else {
+				st.s.mail.nudge()
+			}
+		case <-t.C:
+			t.Reset(st.tick(time.Since(start), decide, comment))
 		}
 	}
 }
 
-// tick decides an undecided reply, or writes a comment. It reports whether to come
-// again.
-func (st *httpStream) tick(opens bool) bool {
+// tick writes a comment, or decides an undecided reply, if it is time for that. It
+// tells when to come again.
+func (st *httpStream) tick(since, decide, comment time.Duration) time.Duration {
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	if opens || st.plain || st.answered {
-		return false
-	}
-	if st.begun {
+	switch {
+	case st.begun && since < comment:
+		return comment - since
+	case st.begun:
 		st.writeLocked([]byte(": still here\n\n"))
+	case st.plain || st.answered:
+	case since < decide:
+		return decide - since
+	default:
+		st.beginLocked()
 	}
-	st.beginLocked()
-	return true
+	return comment
 }
 
 // finish writes an answer that nothing came before, and takes the stream off its
@@ -1017,31 +1238,29 @@ func (st *httpStream) tick(opens bool) bool {
 func (st *httpStream) finish(c *httpConn) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	if st.conn != c {
+	if st.conn.Load() != c {
 		return
 	}
 	switch {
 	case st.begun:
 	case st.body == nil: // a cancelled request: neither form has room for no answer but a stream
-		st.startEvents(c)
+		c.startEvents()
 	case st.stream:
 		st.beginLocked()
 		st.eventLocked(st.body.b)
-		st.body.free()
 	default:
 		status, header := http.StatusOK, http.Header(nil)
 		if e := st.err; e != nil {
 			header = e.header
 			status = cmp.Or(e.status, statusOf(e.Code))
 		}
-		if len(st.body.b) > socketBuffer {
-			c.till = time.Now().Add(writeTimeout)
-			_ = c.rc.SetWriteDeadline(c.till)
-		}
-		writeJSON(c.w, st.body.b, status, header)
-		st.body.free()
+		startJSON(c.w, len(st.body.b), status, header)
+		_ = c.write(st.body.b, false)
 	}
-	st.body = nil
+	if st.body != nil {
+		st.body.free()
+		st.body = nil
+	}
 	st.detachLocked(c)
 }
 
@@ -1074,11 +1293,13 @@ func (h *HTTPHandler) get(w http.ResponseWriter, r *http.Request, identity *Iden
 		return errDraining
 	}
 	st := &httpStream{s: s, log: h.log(), rev: s.opened.Load().rev, listens: true, over: make(chan struct{}), retry: cmp.Or(h.Retry, defaultRetry)}
-	c := st.attach(w)
+	c := st.attach(w, r)
 	st.mu.Lock()
 	st.beginLocked()
 	st.mu.Unlock()
-	s.listen(h, r, st, c)
+	s.listen(c)
+	defer s.unlisten(c)
+	st.wait(h, r, c, s.p)
 	return nil
 }
 
@@ -1088,18 +1309,18 @@ func (h *HTTPHandler) resume(w http.ResponseWriter, r *http.Request, s *httpSess
 	s.mu.Lock()
 	st := s.streams[number]
 	s.mu.Unlock()
-	if !ok || st == nil {
+	if !ok || st == nil || !s.keeps() {
 		return Errorf(CodeInvalidRequest, "Last-Event-ID %.100q is of no stream that can be resumed", strings.Join(from, ", "))
 	}
-	c, e := st.resume(w, n)
+	c, e := st.resume(w, r, n)
 	if e != nil {
 		return e
 	}
 	if st.listens {
-		s.listen(h, r, st, c)
-	} else {
-		st.wait(h, r, c, false)
+		s.listen(c)
+		defer s.unlisten(c)
 	}
+	st.wait(h, r, c, s.p)
 	return nil
 }
 
@@ -1111,98 +1332,41 @@ func parseEventID(values []string) (stream, n int, ok bool) {
 }
 
 // resume takes the stream over to w, and sends what came after event n.
-func (st *httpStream) resume(w http.ResponseWriter, n int) (*httpConn, *Error) {
-	st.mu.Lock()
-	old := st.conn
-	st.mu.Unlock()
-	if old != nil {
-		_ = old.rc.SetWriteDeadline(time.Now())
-	}
-	st.mu.Lock()
+func (st *httpStream) resume(w http.ResponseWriter, r *http.Request, n int) (*httpConn, *Error) {
+	st.lock()
 	defer st.mu.Unlock()
 	missed, e := st.s.missed(st, n)
-	if e != nil || n > st.n {
-		return nil, cmp.Or(e, Errorf(CodeInvalidRequest, "Last-Event-ID %d_%d was never sent", st.number, n))
+	if e != nil {
+		return nil, e
 	}
-	st.detachLocked(st.conn)
-	c := &httpConn{w: w, rc: http.NewResponseController(w), gone: make(chan struct{})}
-	st.conn = c
-	st.startEvents(c)
+	c := st.attachLocked(w, r)
+	c.startEvents()
 	st.writeLocked([]byte(": resumed\n\n"))
 	for _, e := range missed {
-		st.writeLocked(fmt.Appendf(nil, "id: %d_%d\ndata: %s\n\n", e.stream, e.n, e.data))
+		st.writeLocked(fmt.Appendf(nil, "id: %d_%d\ndata: %s\n\n", st.number, e.n, e.data))
 	}
 	return c, nil
 }
 
-// missed returns the events of a stream after n. It is an error if one is kept no more.
+// missed returns the events of a stream after n, which goes on from there. It is an
+// error if one is kept no more. The caller holds st.mu.
 func (s *httpSession) missed(st *httpStream, n int) (list []event, e *Error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if n < st.lost {
+	switch {
+	case n > st.n:
+		return nil, Errorf(CodeInvalidRequest, "Last-Event-ID %d_%d was never sent", st.number, n)
+	case n < st.lost:
 		return nil, Errorf(CodeInvalidRequest, "events after %d_%d are no longer kept", st.number, n)
 	}
+	st.rests = st.answered
+	s.streams[st.number] = st
 	for _, e := range s.events {
-		if e.stream == st.number && e.n > n {
+		if e.st == st && e.n > n {
 			list = append(list, e)
 		}
 	}
 	return list, nil
-}
-
-// listen carries the session's mail to a GET stream, as long as no newer one does.
-func (s *httpSession) listen(h *HTTPHandler, r *http.Request, st *httpStream, c *httpConn) {
-	s.mu.Lock()
-	s.listener = st
-	s.mu.Unlock()
-	defer func() {
-		s.mu.Lock()
-		if s.listener == st {
-			s.listener = nil
-		}
-		s.mu.Unlock()
-		s.mail.nudge() // for another listener
-	}()
-	defer c.restore()
-	comment := cmp.Or(h.Comment, defaultComment)
-	t := time.NewTimer(max(comment, time.Minute))
-	if comment > 0 {
-		t.Reset(comment)
-	}
-	defer t.Stop()
-	for {
-		wake := s.mail.wake
-		if !s.carries(st) {
-			wake = nil
-		}
-		select {
-		case <-st.over:
-			st.finish(c)
-			return
-		case <-c.gone:
-			return
-		case <-r.Context().Done():
-			st.detach(c)
-			return
-		case <-wake:
-			if s.carries(st) {
-				_ = s.deliverMail(st, r.Context().Done())
-			} else {
-				s.mail.nudge()
-			}
-		case <-t.C:
-			if comment > 0 {
-				st.tick(false)
-				t.Reset(comment)
-			}
-		}
-	}
-}
-
-func (s *httpSession) carries(st *httpStream) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.listener == st
 }
 
 // delete ends a session.
@@ -1234,91 +1398,53 @@ type sseHandler struct{ h *HTTPHandler }
 // An sseSession is a session whose one stream carries everything.
 type sseSession struct {
 	*session
+	st       *httpStream
 	identity *Identity
-
-	mu  sync.Mutex // held while writing; guards c
-	c   *httpConn  // nil: the client is gone
-	log *slog.Logger
 }
 
 func (h *sseHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	e := h.h.door(w, r)
-	var identity *Identity
-	if e == nil {
-		identity, e = h.h.authorize(r)
-	}
-	switch {
-	case e != nil:
-	case r.Method == http.MethodGet:
-		e = h.open(w, r, identity)
-	case r.Method == http.MethodPost:
-		e = h.post(w, r, identity)
-	default:
-		e = Errorf(CodeInvalidRequest, "method %s is not served here; allowed: GET, POST", r.Method).
-			WithHTTP(http.StatusMethodNotAllowed, http.Header{"Allow": {"GET, POST"}})
-	}
-	if e != nil {
-		h.h.refuse(w, r, ID{}, e)
-	}
+	h.h.enter(w, r, []string{http.MethodGet, http.MethodPost}, func(r *http.Request, identity *Identity) *Error {
+		if r.Method == http.MethodGet {
+			return h.open(w, r, identity)
+		}
+		return h.post(w, r, identity)
+	})
 }
 
+// open serves a GET: a session for as long as it lasts.
 func (h *sseHandler) open(w http.ResponseWriter, r *http.Request, identity *Identity) *Error {
-	c := &httpConn{w: w, rc: http.NewResponseController(w), gone: make(chan struct{})}
-	s := &sseSession{session: h.h.Server.newSession(), identity: identity, c: c, log: h.h.log()}
-	id := rand.Text()
-	if e := h.keep(id, s); e != nil {
-		s.end()
+	s := &sseSession{session: h.h.Server.newSession(), identity: identity,
+		st: &httpStream{log: h.h.log(), begun: true, over: make(chan struct{})}}
+	s.connect(s, s.hangUp)
+	defer s.end()
+	if e := h.h.enroll(s.session, s.hangUp); e != nil {
 		return e
 	}
-	(&httpStream{}).startEvents(c)
-	where := url.URL{Path: r.URL.Path, RawQuery: "sessionId=" + id}
-	s.write("event: endpoint\ndata: " + where.RequestURI() + "\n\n")
-	s.connect(s, func(error) { s.drop() })
-	h.serve(r, s, c)
-	h.h.mu.Lock()
-	delete(h.h.old, id)
-	h.h.mu.Unlock()
+	defer h.h.dismiss(s.session)
+	id := rand.Text()
+	h.know(id, s)
+	defer h.know(id, nil)
+	path, _, _ := strings.Cut(r.RequestURI, "?") // r.URL may lack what a mux has stripped
+	c := s.st.attach(w, r)
+	c.startEvents()
+	s.write("endpoint", []byte(path+"?sessionId="+id))
+	s.st.wait(h.h, r, c, s.p)
 	s.p.shut(errGone)
-	s.drop()
-	_ = s.p.wait()
-	s.end()
+	if err := s.p.wait(); err != nil {
+		s.st.log.Warn("mcp: session ended", "error", err)
+	}
 	return nil
 }
 
-// keep makes a session known.
-func (h *sseHandler) keep(id string, s *sseSession) *Error {
+// know makes a session known by an id, or unknown if s is nil.
+func (h *sseHandler) know(id string, s *sseSession) {
 	h.h.mu.Lock()
 	defer h.h.mu.Unlock()
-	limit := cmp.Or(h.h.MaxSessions, defaultSessions)
-	switch {
-	case h.h.draining:
-		return errDraining
-	case len(h.h.old) >= limit:
-		return Errorf(CodeInternalError, "too many sessions: the limit is %d", limit).
-			WithHTTP(http.StatusServiceUnavailable, http.Header{"Retry-After": {"10"}})
-	case h.h.old == nil:
+	if h.h.old == nil {
 		h.h.old = map[string]*sseSession{}
 	}
-	h.h.old[id] = s
-	return nil
-}
-
-// serve keeps the stream open until the client or the session is gone.
-func (h *sseHandler) serve(r *http.Request, s *sseSession, c *httpConn) {
-	comment := cmp.Or(h.h.Comment, defaultComment)
-	t := time.NewTicker(max(comment, time.Second))
-	defer t.Stop()
-	for {
-		select {
-		case <-r.Context().Done():
-			return
-		case <-c.gone:
-			return
-		case <-t.C:
-			if comment > 0 {
-				s.write(": still here\n\n")
-			}
-		}
+	if h.h.old[id] = s; s == nil {
+		delete(h.h.old, id)
 	}
 }
 
@@ -1330,13 +1456,15 @@ func (h *sseHandler) post(w http.ResponseWriter, r *http.Request, identity *Iden
 	switch {
 	case id == "":
 		return Errorf(CodeInvalidRequest, "no sessionId in the URL: open the stream first")
-	case s == nil || !(&httpSession{identity: s.identity}).belongsTo(identity):
-		return Errorf(CodeInvalidRequest, "no such session").WithHTTP(http.StatusNotFound, nil)
+	case s == nil || !sameCaller(s.identity, identity):
+		return errNoSession
 	}
 	f, e := h.h.readBody(w, r)
 	switch {
 	case e != nil:
 		return e
+	case f.bad != nil:
+		return f.bad
 	case h.h.refuses(f):
 		return errDraining
 	}
@@ -1345,9 +1473,15 @@ func (h *sseHandler) post(w http.ResponseWriter, r *http.Request, identity *Iden
 	return nil
 }
 
+// hangUp ends the session and its stream.
+func (s *sseSession) hangUp(cause error) {
+	s.p.shut(cause)
+	s.st.end()
+}
+
 func (s *sseSession) send(_ context.Context, m *outgoing) error {
 	defer m.data.free()
-	if !s.write("event: message\ndata: " + string(m.data.b) + "\n\n") {
+	if !s.write("message", m.data.b) {
 		return errGone
 	}
 	return nil
@@ -1363,31 +1497,10 @@ func (s *sseSession) abandon(m *outgoing, cause error) {
 	_ = s.send(noWait, &outgoing{data: encodeCancel(m.id, cause)})
 }
 
-// write writes and flushes, and reports whether the client is still there.
-func (s *sseSession) write(text string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.c == nil {
-		return false
-	}
-	_ = s.c.rc.SetWriteDeadline(time.Now().Add(writeTimeout))
-	_, err := io.WriteString(s.c.w, text)
-	if err == nil {
-		err = s.c.rc.Flush()
-	}
-	if err != nil {
-		close(s.c.gone)
-		s.c = nil
-	}
-	return err == nil
-}
-
-// drop takes the session off its connection.
-func (s *sseSession) drop() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.c != nil {
-		close(s.c.gone)
-		s.c = nil
-	}
+// write writes an event, and reports whether the client is still there.
+func (s *sseSession) write(event string, data []byte) bool {
+	s.st.mu.Lock()
+	defer s.st.mu.Unlock()
+	s.st.writeLocked(fmt.Appendf(nil, "event: %s\ndata: %s\n\n", event, data))
+	return s.st.conn.Load() != nil
 }

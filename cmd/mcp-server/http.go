@@ -13,9 +13,6 @@ import (
 	"example.com/mcp"
 )
 
-// drainTimeout is how long running calls may go on after a signal.
-const drainTimeout = 5 * time.Second
-
 // web is how the server is reached over HTTP.
 type web struct {
 	addr           string // "": it is not
@@ -58,17 +55,7 @@ func (o *web) serve(ctx context.Context, s *mcp.Server, stderr io.Writer) error 
 		fmt.Fprintf(stderr, "%s: whoever reaches this address may use the folder: nobody is asked who they are\n", name)
 	}
 	log := slog.New(slog.NewTextHandler(stderr, nil))
-	drained, stop := context.WithCancel(context.WithoutCancel(ctx))
-	defer stop()
-	context.AfterFunc(ctx, func() {
-		bound, cancel := context.WithTimeout(drained, drainTimeout)
-		defer cancel()
-		if err := h.Shutdown(bound); err != nil {
-			log.Warn("calls were cancelled")
-		}
-		stop()
-	})
-	return mcp.Serve(drained, l, logAccess(log, mux))
+	return h.Serve(ctx, l, logAccess(log, mux))
 }
 
 // logAccess writes a line for each request when it is over: no query and no header,
