@@ -6,12 +6,13 @@
 //	conformance client URL
 //
 // With -http the server is at /mcp of that address, and says where on stderr;
-// without it speaks over stdin and stdout. It also offers tools to measure with.
-// The client takes the scenario and the newest revision to speak from the
+// without it speaks over stdin and stdout. It also offers tools to measure with; with
+// -tools only these, and N dummies. With -revision it speaks only that one. The
+// client takes the scenario and the newest revision to speak from the
 // environment, as the suite sets it.
 //
 // The files, in reading order: main.go, server.go, tools.go and asking.go (tools
-// that the suite calls), measure.go (tools to measure with), content.go (resources
+// that the suite calls), measure.go (other tools), content.go (resources
 // and prompts), client.go.
 package main
 

@@ -11,7 +11,7 @@ import (
 	"example.com/mcp"
 )
 
-// addMeasuringTools registers the tools for measurements and field cases.
+// addMeasuringTools registers the tools to measure with.
 func addMeasuringTools(s *mcp.Server) (err error) {
 	tool(s, &err, "echo", "Returns its text", func(_ context.Context, _ *mcp.Request, in struct {
 		Text string `json:"text"`
@@ -26,6 +26,12 @@ func addMeasuringTools(s *mcp.Server) (err error) {
 	})
 	tool(s, &err, "big", "Returns a text of n bytes", (&longText{}).serve)
 	tool(s, &err, "progress", "Reports progress n times", countUp)
+	return err
+}
+
+// addCases registers tools that do not simply return: one that takes its time, one
+// that asks, one that panics.
+func addCases(s *mcp.Server) (err error) {
 	tool(s, &err, "slow", "Answers after some milliseconds", func(ctx context.Context, _ *mcp.Request, in struct {
 		MS int `json:"ms" schema:"minimum=0,maximum=3600000"`
 	}) (string, error) {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -13,7 +14,8 @@ import (
 // endpoint is the path that the suite expects.
 const endpoint = "/mcp"
 
-// newServer makes the server with all its fixtures and n dummy tools, for one
+// newServer makes the server with all its fixtures, or, where n is not 0, the one for
+// measuring long lists: n dummy tools beside the tools to measure with. It serves one
 // revision or, where that is "", all.
 func newServer(n int, revision string) (*mcp.Server, error) {
 	o := &mcp.ServerOptions{
@@ -26,12 +28,10 @@ func newServer(n int, revision string) (*mcp.Server, error) {
 		o.Revisions = []string{revision}
 	}
 	s := mcp.NewServer(&mcp.Implementation{Name: "conformance", Title: "Conformance fixtures", Version: "1.0.0"}, o)
-	for _, add := range []func(*mcp.Server) error{addTools, addAskingTools, addMeasuringTools, addResources, addPrompts} {
-		if err := add(s); err != nil {
-			return nil, err
-		}
+	if n != 0 {
+		return s, errors.Join(addMeasuringTools(s), addDummies(s, n))
 	}
-	return s, addDummies(s, n)
+	return s, errors.Join(addTools(s), addAskingTools(s), addResources(s), addPrompts(s), addMeasuringTools(s), addCases(s))
 }
 
 // serveHTTP serves s until ctx ends. It says on stderr where, as soon as clients can
