@@ -441,10 +441,10 @@ func (sessionEra) settle(ctx context.Context, cs *ClientSession, c *clientCall, 
 	var lost *lostSession
 	if errors.As(err, &lost) && !c.renewed {
 		c.renewed = true
-		if renewErr := cs.conn.renew(ctx, lost); renewErr != nil || lost.begun {
-			return false, errors.Join(err, renewErr)
+		if renewErr := cs.conn.renew(ctx, lost); renewErr != nil {
+			return false, fmt.Errorf("%w; no other could be opened: %w", err, renewErr)
 		}
-		return true, nil
+		return !lost.begun, err
 	}
 	var e *Error
 	may := cs.conn.rev().rich() && cs.conn.c.opts.Visit != nil && c.tries <= maxRetries

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"bytes"
 
 	"cmp"
 	"context"
@@ -15,10 +16,12 @@ import (
 	"net/http/httptest"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/iotest"
 	"testing/synctest"
 	"time"
 )
@@ -224,6 +227,11 @@ func pong(id int) string                               { return fmt.Sprintf(`{"j
 func ping(id int) string                               { return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"ping"}`, id) }
 func untilGone(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
 
+// slowly answers after some time.
+func slowly(d time.Duration, answer http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) { time.Sleep(d); answer(w, r) } // virtual
+}
+
 func initializeBody(id int) string {
 	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"0"}}}`, id)
 }
@@ -414,6 +422,536 @@ func TestHTTPArrays(t *testing.T) {
 			want(t, "log", &got, `"x"`)
 		})
 	}, Revision20241105, Revision20250326)
+}
+
+// showEvents reads events and writes each on a line.
+func showEvents(r io.Reader, limit int) (lines []string) {
+	for e, err := range events(r, limit) {
+		if err != nil {
+			return append(lines, "error: "+err.Error())
+		}
+		lines = append(lines, e.show())
+	}
+	return lines
+}
+
+func (e *sseEvent) show() string {
+	line := fmt.Sprintf("%s %q", e.name, e.data)
+	if e.hasID {
+		line += fmt.Sprintf(" id=%q", e.id)
+	}
+	if e.retry >= 0 {
+		line += fmt.Sprintf(" retry=%v", e.retry)
+	}
+	return line
+}
+
+// naiveEvents does the same as showEvents, all at once.
+func naiveEvents(text string) (lines []string) {
+	text = strings.TrimPrefix(text, "\xEF\xBB\xBF")
+	text = strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n")
+	all := strings.Split(text, "\n")
+	e := sseEvent{retry: -1}
+	var data []string
+	for _, line := range all[:len(all)-1] {
+		field, value, _ := strings.Cut(line, ":")
+		value = strings.TrimPrefix(value, " ")
+		switch {
+		case line == "":
+			if data != nil || e.hasID || e.retry >= 0 {
+				e.data = []byte(strings.ToValidUTF8(strings.Join(data, "\n"), "\uFFFD"))
+				lines = append(lines, e.show())
+			}
+			e, data = sseEvent{retry: -1}, nil
+		case field == "data":
+			data = append(data, value)
+		case field == "event":
+			e.name = value
+		case field == "id" && !strings.Contains(value, "\x00"):
+			e.id, e.hasID = value, true
+		case field == "retry" && value != "" && strings.Trim(value, "0123456789") == "":
+			if value = strings.TrimLeft(value, "0"); len(value) < 10 || len(value) == 10 && value <= "2147483647" {
+				n, _ := strconv.Atoi("0" + value)
+				e.retry = time.Duration(n) * time.Millisecond
+			}
+		}
+	}
+	return lines
+}
+
+// Server-sent events are read as their standard says, however they are cut.
+//
+// EDGE-169 EDGE-170 EDGE-171 EDGE-172 EDGE-173 EDGE-174 EDGE-175 EDGE-176 EDGE-177
+// EDGE-178 EDGE-179 EDGE-180 EDGE-181 EDGE-182 EDGE-184 EDGE-186
+func TestEvents(t *testing.T) {
+	for _, c := range []struct{ text, want string }{
+		{"data: x\n\n", ` "x"`},
+		{"data:x\n\ndata: x\n\ndata:  x \n\n", ` "x", "x", " x "`},
+		{"data: é😀\r\rdata: y\r\n\r\ndata: z\n\r", ` "é😀", "y", "z"`},
+		{"data: a\r\ndata: b\rdata: c\n\n\n\r\n", ` "a\nb\nc"`},
+		{"\xEF\xBB\xBFdata: x\n\n\xEF\xBB\xBFdata: y\n\n", ` "x"`},
+		{": c\n:\n\n:c\n\ndata: x\n: c\ndata: y\n\n", ` "x\ny"`},
+		{"data\n\ndata:\ndata\n\ndata:\ndata: x\n\n", ` "", "\n", "\nx"`},
+		{"foo\nfoo: x\n data: x\nDATA: x\ndata : x\n\n", ``},
+		{"data: x\n", ``},
+		{"id: 1\n\nid: 2\ndata: x", ` "" id="1"`},
+		{"id: 7\ndata:\n\n", ` "" id="7"`},
+		{"id: 7\nid\ndata: x\n\n", ` "x" id=""`},
+		{"id: 7\nid: 8\x009\ndata: x\n\n", ` "x" id="7"`},
+		{"retry: 500\n\nretry: 5s\n\nretry: -1\n\nretry:\n\nretry: +5\n\nretry: 1_0\n\nretry: 86400000\n\nretry: 0\n\nretry: 2147483648\n\n",
+			` "" retry=500ms, "" retry=24h0m0s, "" retry=0s`},
+		{"event: a\nevent: b\ndata: x\n\nevent\ndata: y\n\nevent: c\n\ndata: z\n\n", `b "x", "y", "z"`},
+		{"data: \xff\xffa\xe2\x82\n\n", ` "\uFFFDa\uFFFD"`},
+	} {
+		c.want = strings.ReplaceAll(strings.ReplaceAll(c.want, `, "`, `,  "`), `\uFFFD`, "\uFFFD")
+		for cut := range len(c.text) {
+			r := io.MultiReader(strings.NewReader(c.text[:cut]), strings.NewReader(c.text[cut:]))
+			want(t, fmt.Sprintf("%q cut at %d", c.text, cut), strings.Join(showEvents(r, 100), ", "), c.want)
+		}
+		want(t, fmt.Sprintf("%q byte by byte", c.text), strings.Join(showEvents(iotest.OneByteReader(strings.NewReader(c.text)), 100), ", "), c.want)
+		want(t, fmt.Sprintf("%q by the naive parser", c.text), strings.Join(naiveEvents(c.text), ", "), c.want)
+	}
+}
+
+// An event, and a line, are bounded.
+func TestEventsBounded(t *testing.T) {
+	for _, c := range []struct{ text, want string }{
+		{"data: " + strings.Repeat("x", 100) + "\n\n", ` "` + strings.Repeat("x", 100) + `"`},
+		{"data: " + strings.Repeat("x", 101) + "\n\n", "error: a line of more than 100 bytes"},
+		{"data: " + strings.Repeat("x", 1<<20), "error: a line of more than 100 bytes"},
+		{strings.Repeat(":", 1<<20), "error: a line of more than 100 bytes"},
+		{strings.Repeat("data: xxxxxxxxxx\n", 10), "error: an event of more than 100 bytes"},
+		{strings.Repeat("data:\n", 102), "error: an event of more than 100 bytes"},
+	} {
+		want(t, fmt.Sprintf("%.20q…", c.text), strings.Join(showEvents(strings.NewReader(c.text), 100), ", "), c.want)
+	}
+}
+
+// Whatever comes: the events do not depend on where it is cut, they are what a naive
+// parser finds, and nothing is larger than it may be.
+func FuzzEvents(f *testing.F) {
+	for _, seed := range []string{"data: x\r\rid: 1\r\n\n", "\xEF\xBB\xBFdata\n\n", "retry: 10\nevent: e\ndata: a\ndata: b\n\n", "id: \x00\n\r:\n\n", "data: \xe2\x82\n\n"} {
+		f.Add([]byte(seed), uint64(3))
+	}
+	f.Fuzz(func(t *testing.T, text []byte, seed uint64) {
+		whole := strings.Join(showEvents(bytes.NewReader(text), 1<<20), "\n")
+		want(t, "naive", strings.Join(naiveEvents(string(text)), "\n"), whole)
+		random := rand.New(rand.NewPCG(seed, 0))
+		var pieces []io.Reader
+		for rest := text; len(rest) > 0; {
+			n := 1 + random.IntN(len(rest))
+			pieces = append(pieces, bytes.NewReader(rest[:n]))
+			rest = rest[n:]
+		}
+		want(t, "cut", strings.Join(showEvents(io.MultiReader(pieces...), 1<<20), "\n"), whole)
+		for e, err := range events(bytes.NewReader(text), 10) {
+			if err == nil && (len(e.data) > 3*10 || len(e.id) > 16 || len(e.name) > 16) {
+				t.Errorf("too large: %s", e.show())
+			}
+		}
+	})
+}
+
+// callOver makes a call of the tool echo whose answer is body, an SSE stream of pieces
+// at most.
+func callOver(t *testing.T, opts *ClientOptions, pieces ...string) {
+	t.Helper()
+	call := of("POST", "abc", Revision20251125) + `{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"echo"}}`
+	inSession(t, Revision20251125, opts, []step{{call, eventReply(pieces...)}}, func(ctx context.Context, m *mock, cs *ClientSession) {
+		r, err := cs.CallTool(ctx, "echo", nil)
+		must(t, err)
+		want(t, "result", r.Content[0].(*TextContent).Text, "hi 😀")
+		want(t, "time passed", time.Since(m.start), time.Duration(0))
+	})
+}
+
+const echoed = `{"jsonrpc":"2.0","id":2,"result":{"content":[{"type":"text","text":"hi 😀"}]}}`
+
+// BUG-097: lines end in CR, CR LF or LF, and a stream may begin with a BOM.
+func TestBUG097LineEnds(t *testing.T) {
+	for _, text := range []string{"event: message\rdata: " + echoed + "\r\r", "event: message\r\ndata: " + echoed + "\r\n\r\n",
+		"\xEF\xBB\xBFevent: message\ndata: " + echoed + "\n\n"} {
+		callOver(t, nil, text)
+		callOver(t, nil, strings.Split(text, "")...)
+	}
+}
+
+// BUG-098: data over several lines is one message.
+func TestBUG098DataOverLines(t *testing.T) {
+	callOver(t, nil, "data: "+echoed[:17]+"\ndata: "+echoed[17:]+"\n\n")
+	callOver(t, nil, "data: {\ndata: "+echoed[1:17], "\ndata:", " "+echoed[17:]+"\n", "\n")
+}
+
+// BUG-100: other events and comments are skipped, and nothing is said of them.
+func TestBUG100OtherEvents(t *testing.T) {
+	var log journal
+	callOver(t, &ClientOptions{Logger: log.logger()}, "event: ping\ndata: ping\n\n", ": comment\n\n", "data: "+echoed+"\n\n")
+	want(t, "log", &log, "")
+}
+
+// BUG-101: an event with empty data brings an id, and is no message.
+func TestBUG101PrimingEvent(t *testing.T) {
+	var log journal
+	callOver(t, &ClientOptions{Logger: log.logger()}, "id: 1\ndata:\n\n", "data: "+echoed+"\n\n")
+	want(t, "log", &log, "")
+	post, get := of("POST", "abc", Revision20251125), of("GET", "abc", Revision20251125)
+	inSession(t, Revision20251125, nil, []step{{post + ping(2), eventReply("id: 1\ndata:\n\n")}, {get + "last=1", eventReply("data: " + pong(2) + "\n\n")}},
+		func(ctx context.Context, m *mock, cs *ClientSession) { must(t, cs.Ping(ctx)) })
+}
+
+// BUG-104: a stream that ends without an answer and without ids fails its call at
+// once, and no other.
+//
+// EDGE-136
+func TestBUG104StreamWithoutAnswer(t *testing.T) {
+	post := of("POST", "abc", Revision20251125)
+	inSession(t, Revision20251125, nil, []step{{post + ping(2), eventReply(": comment\n\n")}, {post + ping(3), jsonReply(pong(3))}},
+		func(ctx context.Context, m *mock, cs *ClientSession) {
+			checkError(t, "Ping", cs.Ping(ctx), "mcp: ping: the stream ended before the answer")
+			must(t, cs.Ping(ctx))
+			want(t, "time passed", time.Since(m.start), time.Duration(0))
+		})
+}
+
+// near reports a time that is not within a backoff of want and half as much again.
+func near(t *testing.T, what string, got, want time.Duration) {
+	t.Helper()
+	if got < want || got >= want+want/2 {
+		t.Errorf("%s: %v, want %v to %v", what, got, want, want+want/2)
+	}
+}
+
+// gaps are the times between times.
+func gaps(at []time.Duration) (list []time.Duration) {
+	for i := 1; i < len(at); i++ {
+		list = append(list, at[i]-at[i-1])
+	}
+	return list
+}
+
+// A stream that broke off, or was ended by the server, is asked for again, after the
+// last event that came, by a GET of the same session. What the server asks to wait is
+// waited, and not more.
+//
+// BASE-256 BASE-257 BASE-263 BASE-265 EDGE-178 EDGE-179 EDGE-182 EDGE-183
+func TestHTTPResume(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		pieces []string
+		after  time.Duration // that the client must come back; negative: its own backoff
+	}{
+		{"cut", []string{"id: 7\n\n", cut}, -1},
+		{"cut within an event", []string{"id: 7\ndata:\n\nid: 8\ndata: {", cut}, -1},
+		{"ended", []string{"id: 6\n\nid: 7\ndata:\n\n"}, -1},
+		{"another event's id", []string{"event: ping\nid: 7\ndata: x\n\n"}, -1},
+		{"retry", []string{"id: 7\nretry: 1234\ndata:\n\n"}, 1234 * time.Millisecond},
+		{"retry later", []string{"id: 7\nretry: 5\n\nretry: 700\n\n", cut}, 700 * time.Millisecond},
+		{"retry that is none", []string{"id: 7\nretry: 500\n\nretry: 5s\n\nretry: -1\n\n"}, 500 * time.Millisecond},
+		{"retry at once", []string{"id: 7\nretry: 0\n\n"}, 0},
+		{"retry tomorrow", []string{"id: 7\nretry: 240000\n\n"}, 4 * time.Minute},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			eachRevision(t, func(t *testing.T, rev string) {
+				steps := []step{
+					{of("POST", "abc", rev) + ping(2), eventReply(c.pieces...)},
+					{of("GET", "abc", rev) + "last=7", eventReply(": back\n\n", "id: 8\ndata: "+pong(2)+"\n\n")},
+				}
+				inSession(t, rev, nil, steps, func(ctx context.Context, m *mock, cs *ClientSession) {
+					must(t, cs.Ping(ctx))
+					if c.after < 0 {
+						near(t, "back after", time.Since(m.start), backoffMin)
+					} else {
+						want(t, "back after", time.Since(m.start), c.after)
+					}
+				})
+			})
+		})
+	}
+}
+
+// What was told before a stream broke off is not told again, and the rest in order.
+func TestHTTPResumeInOrder(t *testing.T) {
+	note := func(n int) string {
+		return fmt.Sprintf("id: %d\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\"params\":{\"level\":\"info\",\"data\":%d}}\n\n", n, n)
+	}
+	var got journal
+	opts := &ClientOptions{LoggingMessage: func(_ context.Context, _ *ClientSession, p *LoggingMessageParams) { got.add("%s", p.Data) }}
+	post, get := of("POST", "abc", Revision20251125), of("GET", "abc", Revision20251125)
+	inSession(t, Revision20251125, opts, []step{
+		{post + ping(2), eventReply(note(1), note(2), note(3)[:20], cut)},
+		{get + "last=2", eventReply(note(3), note(4))},
+		{get + "last=4", eventReply(note(5), "data: "+pong(2)+"\n\n")},
+	}, func(ctx context.Context, m *mock, cs *ClientSession) {
+		must(t, cs.Ping(ctx))
+		want(t, "notifications", &got, "1; 2; 3; 4; 5")
+	})
+}
+
+// A server that cannot be reached, or fails, is asked again, later and later; one
+// that refuses is not.
+func TestHTTPResumeFails(t *testing.T) {
+	post, get := of("POST", "abc", Revision20251125), of("GET", "abc", Revision20251125)
+	lost := step{post + ping(2), eventReply("id: 7\n\n", cut)}
+	last := step{post + ping(3), jsonReply(pong(3))}
+	for _, c := range []struct {
+		name   string
+		answer []http.HandlerFunc
+		want   string
+	}{
+		{"trouble", []http.HandlerFunc{reply(503, ""), reply(500, "text/html", "x"), eventReply(cut), eventReply("data: " + pong(2) + "\n\n")}, ""},
+		{"refused", []http.HandlerFunc{reply(400, "text/plain", "gone")}, `mcp: ping: GET http://mcp.test/mcp: the server answered 400 Bad Request (text/plain): "gone"`},
+		{"no stream", []http.HandlerFunc{reply(200, "text/html", "hi")}, `mcp: ping: GET http://mcp.test/mcp: the server answered 200 OK (text/html): "hi"`},
+		{"unknown", []http.HandlerFunc{reply(405, "")}, `mcp: ping: GET http://mcp.test/mcp: the server answered 405 Method Not Allowed`},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			steps := []step{lost, last}
+			for _, a := range c.answer {
+				steps = append(steps, step{get + "last=7", a})
+			}
+			inSession(t, Revision20251125, nil, steps, func(ctx context.Context, m *mock, cs *ClientSession) {
+				checkError(t, "Ping", cs.Ping(ctx), c.want)
+				must(t, cs.Ping(ctx))
+				if c.want == "" {
+					for i, gap := range gaps(append([]time.Duration{0}, m.times("GET")...)) {
+						near(t, fmt.Sprint("wait ", i), gap, backoffMin<<i)
+					}
+				}
+			})
+		})
+	}
+}
+
+// BUG-103: a server that takes each reconnection, says nothing new and closes, is left
+// after a bounded number of tries, later and later, whatever it asks for. Each new id
+// begins the count anew.
+//
+// EDGE-137 EDGE-183
+func TestBUG103EndlessReconnects(t *testing.T) {
+	post, get := of("POST", "abc", Revision20251125), of("GET", "abc", Revision20251125)
+	for _, retry := range []string{"", "retry: 0\n", "retry: 10\n"} {
+		steps := []step{{post + ping(2), eventReply("id: 7\n" + retry + "\n")}, {get + "last=7", eventReply("id: 8\ndata:\n\n")}, {post + ping(3), jsonReply(pong(3))}}
+		for range 5 {
+			steps = append(steps, step{get + "last=8", eventReply(": nothing\n\n", retry+"\n")})
+		}
+		inSession(t, Revision20251125, nil, steps, func(ctx context.Context, m *mock, cs *ClientSession) {
+			checkError(t, "Ping", cs.Ping(ctx), "mcp: ping: 5 tries to go on with the stream brought nothing new: the stream ended before the answer")
+			for i, gap := range gaps(m.times("GET id=abc rev=2025-11-25 last=8")) {
+				near(t, fmt.Sprintf("%q: wait %d", retry, i), gap, backoffMin<<(i+1))
+			}
+			must(t, cs.Ping(ctx))
+		})
+	}
+}
+
+// The call's own time limit ends the tries, and giving up is told.
+func TestHTTPResumeTimeout(t *testing.T) {
+	post := of("POST", "abc", Revision20251125)
+	steps := []step{{post + ping(2), eventReply("id: 7\nretry: 86400000\n\n")},
+		{post + `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2,"reason":"mcp: ping: neither answer nor progress for 1m0s"}}`, reply(202, "")}}
+	inSession(t, Revision20251125, &ClientOptions{Timeout: time.Minute}, steps, func(ctx context.Context, m *mock, cs *ClientSession) {
+		checkError(t, "Ping", cs.Ping(ctx), "mcp: ping: neither answer nor progress for 1m0s")
+		want(t, "time passed", time.Since(m.start), time.Minute)
+		synctest.Wait()
+	})
+}
+
+// Giving up is told by a POST, and then the stream is closed, even if the server does
+// not take that POST.
+//
+// EDGE-200
+func TestHTTPCancel(t *testing.T) {
+	for _, taken := range []bool{true, false} {
+		var order journal
+		post := of("POST", "abc", Revision20251125)
+		steps := []step{
+			{post + ping(2), func(w http.ResponseWriter, r *http.Request) {
+				eventReply(": hi\n\n", hang)(w, r)
+				order.add("closed")
+			}},
+			{post + `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2,"reason":"mcp: ping: context canceled: enough"}}`, func(w http.ResponseWriter, r *http.Request) {
+				order.add("cancelled")
+				if !taken {
+					untilGone(w, r)
+				}
+			}},
+		}
+		inSession(t, Revision20251125, nil, steps, func(_ context.Context, m *mock, cs *ClientSession) {
+			ctx, cancel := context.WithCancelCause(context.Background())
+			time.AfterFunc(time.Second, func() { cancel(errors.New("enough")) })
+			checkError(t, "Ping", cs.Ping(ctx), "mcp: ping: context canceled: enough")
+			want(t, "time passed", time.Since(m.start), time.Second)
+			time.Sleep(2 * time.Second)
+			synctest.Wait()
+			want(t, "order", &order, "cancelled; closed")
+		})
+	}
+}
+
+// forgotten is a server that takes its time to find that it does not know session "a".
+func forgotten(requests ...string) (steps []step) {
+	for _, r := range requests {
+		steps = append(steps, step{of("POST", "a", Revision20251125) + r, slowly(100*time.Millisecond, reply(404, "application/json", `{"jsonrpc":"2.0","id":"server-error","error":{"code":-32600,"message":"a"}}`))})
+	}
+	return steps
+}
+
+const (
+	subscribeBody = `{"jsonrpc":"2.0","id":%d,"method":"resources/subscribe","params":{"uri":"file:///%s"}}`
+	levelBody     = `{"jsonrpc":"2.0","id":%d,"method":"logging/setLevel","params":{"level":"error"}}`
+)
+
+// Ten calls find the session lost at once: one new session is opened, and what was
+// asked of the old one is asked of it, too, before the calls are repeated. The call
+// whose stream had begun fails: it may have been served.
+//
+// BASE-245 EDGE-120 EDGE-125
+func TestHTTPRenewal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a, b := of("POST", "a", Revision20251125), of("POST", "b", Revision20250618)
+		steps := slices.Concat(opened(1, "a", Revision20251125), []step{
+			{a + fmt.Sprintf(subscribeBody, 2, "x"), jsonReply(pong(2))},
+			{a + fmt.Sprintf(subscribeBody, 3, "y"), jsonReply(pong(3))},
+			{a + fmt.Sprintf(subscribeBody, 4, "z"), jsonReply(pong(4))},
+			{a + `{"jsonrpc":"2.0","id":5,"method":"resources/unsubscribe","params":{"uri":"file:///x"}}`, jsonReply(pong(5))},
+			{a + fmt.Sprintf(levelBody, 6), jsonReply(pong(6))},
+			{a + ping(7), eventReply("id: 7\n\n")},
+			{"GET id=a rev=2025-11-25 last=7", reply(404, "")},
+		}, []step{ // the second session begins slowly, and speaks another revision
+			{"POST " + initializeBody(18), slowly(time.Second, reply(200, "text/event-stream\nMcp-Session-Id: b", "data: "+initializeAnswer(18, Revision20250618)+"\n\n", hang))},
+			{b + initializedBody, slowly(time.Second, reply(202, ""))},
+		})
+		for id := 8; id < 18; id++ {
+			steps = append(steps, forgotten(ping(id))...)
+		}
+		steps = append(steps, forgotten(ping(19))...) // while the new session is not there yet
+		steps = append(steps, step{b + fmt.Sprintf(subscribeBody, 20, "y"), jsonReply(pong(20))},
+			step{b + fmt.Sprintf(subscribeBody, 21, "z"), reply(500, "")}, step{b + fmt.Sprintf(levelBody, 22), jsonReply(pong(22))})
+		for id := 23; id < 34; id++ {
+			steps = append(steps, step{b + ping(id), jsonReply(pong(id))})
+		}
+		m := mockServer(t, append(steps, parting("b", Revision20250618))...)
+		var log, renewed journal
+		cs := m.connect(m.transport(), &ClientOptions{Logger: log.logger(), SessionRenewed: func(_ context.Context, cs *ClientSession) {
+			renewed.add("at %v, %s", time.Since(m.start)/time.Second*time.Second, cs.Revision())
+		}})
+		for _, name := range []string{"x", "y", "z"} {
+			must(t, cs.Subscribe(t.Context(), "file:///"+name))
+		}
+		must(t, cs.Unsubscribe(t.Context(), "file:///x"), cs.SetLoggingLevel(t.Context(), "error"))
+		begun := make(chan error)
+		go func() { begun <- cs.Ping(t.Context()) }()
+		synctest.Wait()
+		var calls sync.WaitGroup
+		for range 10 {
+			calls.Go(func() { must(t, cs.Ping(t.Context())) })
+		}
+		synctest.Wait()
+		time.Sleep(time.Second + time.Second/2)
+		calls.Go(func() { must(t, cs.Ping(t.Context())) })
+		checkError(t, "the call that had begun", <-begun, "mcp: ping: the server has ended the session; it may have served the call")
+		calls.Wait()
+		want(t, "renewed", &renewed, "at 2s, 2025-06-18")
+		want(t, "log", &log, "WARN the new session is not like the old one")
+		must(t, cs.Close())
+	})
+}
+
+// A session that is lost as soon as it is opened fails the call: it is renewed once for
+// each call. So does one that cannot be opened; the next call tries again. A server
+// that has lost the session is not told of its end.
+//
+// EDGE-126 BASE-246
+func TestHTTPRenewalFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		lost := reply(404, "")
+		b, c := of("POST", "b", Revision20251125), of("POST", "c", Revision20251125)
+		m := mockServer(t, slices.Concat(opened(1, "a", Revision20251125), forgotten(ping(2)),
+			opened(3, "b", Revision20251125), []step{{b + ping(4), lost}, {b + ping(5), lost},
+				{"POST " + initializeBody(6), reply(503, "text/plain\nMcp-Session-Id: junk", "later")},
+				{b + ping(7), lost}, {"POST " + initializeBody(8), reply(200, "application/json\nMcp-Session-Id: junk", `{"jsonrpc":"2.0","id":8,"error":{"code":-5,"message":"no"}}`)},
+				{b + ping(9), lost}, {"POST " + initializeBody(10), reply(400, "")}, // no fallback
+				{b + ping(11), lost}, opened(12, "b2", Revision20251125)[0], {of("POST", "b2", Revision20251125) + initializedBody, reply(500, "")},
+				{b + ping(13), lost}}, opened(14, "c", Revision20251125), []step{{c + ping(15), lost}})...)
+		cs := m.connect(m.transport(), nil)
+		ctx := t.Context()
+		checkError(t, "twice", cs.Ping(ctx), "mcp: ping: the server has ended the session")
+		const gone = "mcp: ping: the server has ended the session; no other could be opened: "
+		checkError(t, "503", cs.Ping(ctx), gone+`mcp: initialize: mcp: initialize: POST http://mcp.test/mcp: the server answered 503 Service Unavailable (text/plain): "later"`)
+		checkError(t, "error", cs.Ping(ctx), "mcp: ping: "+gone+`mcp: initialize: no (code -5)`)
+		checkError(t, "400", cs.Ping(ctx), gone+`mcp: initialize: mcp: initialize: POST http://mcp.test/mcp: the server answered 400 Bad Request`)
+		checkError(t, "initialized", cs.Ping(ctx), gone+`mcp: sending notifications/initialized: POST http://mcp.test/mcp: the server answered 500 Internal Server Error`)
+		checkError(t, "at last", cs.Ping(ctx), "mcp: ping: the server has ended the session")
+		must(t, cs.Close())
+	})
+}
+
+// A call gives up as its context says while a new session is opened, which goes on.
+func TestHTTPRenewalTakesLong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		steps := slices.Concat(opened(1, "a", Revision20251125), forgotten(ping(2)), opened(3, "b", Revision20251125), []step{{of("POST", "b", Revision20251125) + ping(4), jsonReply(pong(4))}, parting("b", Revision20251125)})
+		steps[3].answer = slowly(10*time.Second, steps[3].answer)
+		m := mockServer(t, steps...)
+		cs := m.connect(m.transport(), nil)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		checkError(t, "Ping", cs.Ping(ctx), "mcp: ping: the server has ended the session; no other could be opened: context deadline exceeded")
+		time.Sleep(10 * time.Second)
+		must(t, cs.Ping(t.Context()), cs.Close())
+	})
+}
+
+// Close ends a renewal that hangs.
+func TestHTTPRenewalClosed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := mockServer(t, slices.Concat(opened(1, "a", Revision20251125), forgotten(ping(2)), []step{{"POST " + initializeBody(3), untilGone}})...)
+		cs := m.connect(m.transport(), nil)
+		go func() { time.Sleep(time.Second); must(t, cs.Close()) }()
+		checkError(t, "Ping", cs.Ping(t.Context()), "mcp: ping: the server has ended the session; no other could be opened: mcp: connection closed: closed by this side")
+		must(t, cs.Close())
+		want(t, "time passed", time.Since(m.start), time.Second)
+	})
+}
+
+// A session is renewed also by what its listener and its keepalive find.
+func TestHTTPRenewalWithoutCalls(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := mockServer(t, slices.Concat(opened(1, "a", Revision20251125), forgotten(ping(2)), opened(3, "b", Revision20251125), []step{
+			{of("POST", "b", Revision20251125) + ping(4), jsonReply(pong(4))}, parting("b", Revision20251125)})...)
+		cs := m.connect(m.transport(), &ClientOptions{KeepAlive: time.Minute})
+		time.Sleep(2*time.Minute + time.Second)
+		must(t, cs.Close())
+	})
+}
+
+// A 404 to what belongs to no session is no lost session.
+//
+// EDGE-124
+func TestHTTP404WithoutSession(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := mockServer(t, append(opened(1, "", Revision20251125), step{"POST rev=2025-11-25 " + ping(2), reply(404, "text/plain", "x")}, step{"POST rev=2025-11-25 " + ping(3), jsonReply(pong(3))})...)
+		cs := m.connect(m.transport(), nil)
+		checkError(t, "Ping", cs.Ping(t.Context()), `mcp: ping: POST http://mcp.test/mcp: the server answered 404 Not Found (text/plain): "x"`)
+		must(t, cs.Ping(t.Context()), cs.Close())
+	})
+}
+
+// BUG-094: only a session that initialize has opened has an id: what comes with an
+// error is not stored.
+func TestBUG094SessionOfError(t *testing.T) {
+	for _, c := range []struct {
+		answer http.HandlerFunc
+		want   string
+	}{
+		{reply(200, "application/json\nMcp-Session-Id: junk", `{"jsonrpc":"2.0","id":1,"error":{"code":-5,"message":"no"}}`), "mcp: initialize: no (code -5)"},
+		{reply(400, "application/json\nMcp-Session-Id: junk", `{"jsonrpc":"2.0","id":1,"error":{"code":-5,"message":"no"}}`), "mcp: initialize: no (code -5)"},
+		{reply(500, "application/json\nMcp-Session-Id: junk", ``), "mcp: initialize: mcp: initialize: POST http://mcp.test/mcp: the server answered 500 Internal Server Error (application/json)"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			m := mockServer(t, step{"POST " + initializeBody(1), c.answer}) // and no DELETE
+			_, err := NewClient(&Implementation{Name: "c", Version: "0"}, nil).Connect(t.Context(), m.transport())
+			checkError(t, "Connect", err, c.want)
+		})
+	}
 }
 
 var _ = []any{cmp.Or[int], json.Marshal, errors.Is, iter.Seq[int](nil), rand.N[int], httptest.NewServer, reflect.DeepEqual}
