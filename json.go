@@ -1193,7 +1193,7 @@ func appendValue(b []byte, v reflect.Value, f *field, rev revision) ([]byte, err
 			return appendString(b, v.Interface().(Base64).text), nil
 		}
 		if info := structOf(t); info.native {
-			return appendStruct(b, v, info, rev)
+			return appendStruct(b, v, info, rev, 0)
 		}
 	case reflect.Slice:
 		switch {
@@ -1211,20 +1211,30 @@ func appendValue(b []byte, v reflect.Value, f *field, rev revision) ([]byte, err
 	return appendAny(b, v, 0)
 }
 
-func appendStruct(b []byte, v reflect.Value, info *structInfo, rev revision) ([]byte, error) {
+// appendStruct appends a struct, of the protocol or of the application.
+func appendStruct(b []byte, v reflect.Value, info *structInfo, rev revision, depth int) ([]byte, error) {
 	b = append(b, '{')
 	first := len(b)
 	b = append(b, info.head...)
 	for i := range info.fields {
 		f := &info.fields[i]
-		w := v.FieldByIndex(f.index)
-		if f.since > rev || f.until != 0 && f.until < rev || f.omits(w, v) {
+		w, err := v.FieldByIndexErr(f.index) // an error: behind a nil pointer
+		absent := err != nil || !info.native && w.Kind() == reflect.Pointer && w.IsNil()
+		if absent || f.since > rev || f.until != 0 && f.until < rev || f.omits(w, v) {
 			continue
 		}
 		b = append(b, f.key...)
-		var err error
-		if b, err = appendValue(b, w, f, rev); err != nil {
+		start := len(b)
+		if info.native {
+			b, err = appendValue(b, w, f, rev)
+		} else {
+			b, err = appendAny(b, w, depth+1)
+		}
+		if err != nil {
 			return b, in(f.name, err)
+		}
+		if f.quoted {
+			b = appendString(b[:start], string(b[start:]))
 		}
 		b = append(b, ',')
 	}
@@ -1333,7 +1343,7 @@ func appendAny(b []byte, v reflect.Value, depth int) ([]byte, error) {
 		}
 		return appendAny(b, v.Elem(), depth+1)
 	case reflect.Struct:
-		return appendMembers(b, v, depth)
+		return appendStruct(b, v, structOf(t), newest, depth)
 	case reflect.Slice, reflect.Array:
 		if t.Elem().Kind() != reflect.Uint8 {
 			return appendItems(b, v, depth)
@@ -1357,32 +1367,6 @@ func appendAny(b []byte, v reflect.Value, depth int) ([]byte, error) {
 		}
 	}
 	return appendForeign(b, v)
-}
-
-func appendMembers(b []byte, v reflect.Value, depth int) ([]byte, error) {
-	info := structOf(v.Type())
-	b = append(b, '{')
-	first := len(b)
-	for i := range info.fields {
-		f := &info.fields[i]
-		w, err := v.FieldByIndexErr(f.index) // an error: behind a nil pointer
-		if err != nil || w.Kind() == reflect.Pointer && w.IsNil() || f.omits(w, v) {
-			continue
-		}
-		b = append(b, f.key...)
-		start := len(b)
-		if b, err = appendAny(b, w, depth+1); err != nil {
-			return b, in(f.name, err)
-		}
-		if f.quoted {
-			b = appendString(b[:start], string(b[start:]))
-		}
-		b = append(b, ',')
-	}
-	if len(b) > first {
-		b = b[:len(b)-1]
-	}
-	return append(b, '}'), nil
 }
 
 func appendItems(b []byte, v reflect.Value, depth int) (_ []byte, err error) {

@@ -17,6 +17,7 @@ package mcp
 // those are behind side.
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -215,13 +216,20 @@ func (b *buffer) free() {
 	}
 }
 
-// encodeResult encodes a response; encodeError one with an error, without id if
-// id is zero.
-func encodeResult(id ID, result any, rev revision) (*buffer, error) {
+// newMessage begins a message, without id if id is zero.
+func newMessage(id ID) *buffer {
 	b := newBuffer()
-	b.b = append(b.b, `{"jsonrpc":"2.0","id":`...)
-	b.b = append(b.b, id.text...)
-	b.b = append(b.b, `,"result":`...)
+	b.b = append(b.b, `{"jsonrpc":"2.0",`...)
+	if !id.IsZero() {
+		b.b = append(append(append(b.b, `"id":`...), id.text...), ',')
+	}
+	return b
+}
+
+// encodeResult encodes a response; encodeError one with an error.
+func encodeResult(id ID, result any, rev revision) (*buffer, error) {
+	b := newMessage(id)
+	b.b = append(b.b, `"result":`...)
 	start := len(b.b)
 	out, err := appendJSON(b.b, result, rev)
 	if err == nil && out[start] != '{' {
@@ -232,11 +240,7 @@ func encodeResult(id ID, result any, rev revision) (*buffer, error) {
 }
 
 func encodeError(id ID, e *Error) *buffer {
-	b := newBuffer()
-	b.b = append(b.b, `{"jsonrpc":"2.0",`...)
-	if !id.IsZero() {
-		b.b = append(append(append(b.b, `"id":`...), id.text...), ',')
-	}
+	b := newMessage(id)
 	b.b = append(b.b, `"error":{"code":`...)
 	b.b = strconv.AppendInt(b.b, int64(e.Code), 10)
 	b.b = appendString(append(b.b, `,"message":`...), e.Message)
@@ -252,11 +256,7 @@ func encodeError(id ID, e *Error) *buffer {
 // encodeMessage encodes a request, or a notification if id is zero. Members of
 // meta are the parameters' _meta; params itself then has none.
 func encodeMessage(id ID, method string, params any, meta Meta, rev revision) (*buffer, error) {
-	b := newBuffer()
-	b.b = append(b.b, `{"jsonrpc":"2.0",`...)
-	if !id.IsZero() {
-		b.b = append(append(append(b.b, `"id":`...), id.text...), ',')
-	}
+	b := newMessage(id)
 	b.b = appendString(append(b.b, `"method":`...), method)
 	var err error
 	if params != nil || len(meta) > 0 {
@@ -452,36 +452,20 @@ func (m *message) response(result, fault value) {
 // headID looks for the id in the beginning of a message that was cut off, and
 // tells whether it is a request's.
 func headID(head []byte) (id ID, request bool) {
-	s := scanner{data: head}
-	if s.peek() != '{' {
+	d := json.NewDecoder(bytes.NewReader(head))
+	if brace, _ := d.Token(); brace != json.Delim('{') {
 		return ID{}, false
 	}
-	s.pos++
-	for s.peek() == '"' {
-		ix := &index{data: head}
-		s.nodes = s.nodes[:0]
-		if s.value(0) != nil {
-			break
-		}
-		ix.nodes = s.nodes
-		name := ix.root().str()
+	for d.More() {
+		name, err := d.Token()
 		request = request || name == "method"
-		s.nodes = s.nodes[:0]
-		if s.peek() != ':' {
+		var text json.RawMessage
+		if err != nil || d.Decode(&text) != nil {
 			break
 		}
-		s.pos++
-		if s.value(0) != nil {
-			break
-		}
-		ix.nodes = s.nodes
 		if name == "id" {
-			id, _ = parseID(ix.root())
+			_ = id.UnmarshalJSON(text) // or it stays zero
 		}
-		if s.peek() != ',' {
-			break
-		}
-		s.pos++
 	}
 	return id, request
 }
@@ -767,11 +751,9 @@ func (p *peer) awaitSlot() {
 	slot := make(chan struct{})
 	p.slot = slot
 	p.mu.Unlock()
-	t := time.NewTimer(slotWait)
-	defer t.Stop()
 	select {
 	case <-slot:
-	case <-t.C:
+	case <-time.After(slotWait):
 		p.mu.Lock()
 		p.stuck = true
 		p.mu.Unlock()
@@ -826,16 +808,19 @@ func (in *incoming) do() {
 
 // protect calls the side and turns a panic into an error.
 func (p *peer) protect(in *incoming) (result any, err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			p.log.Error("mcp: panic in a handler", "method", in.method, "panic", r, "stack", string(debug.Stack()))
-			if p.crash {
-				panic(r)
-			}
-			result, err = nil, errors.New("panic")
-		}
-	}()
+	defer p.catch(in.method, &err)
 	return p.side.request(in.ctx, in)
+}
+
+// catch, when deferred, makes of a panic in a handler an error and a log line.
+func (p *peer) catch(method string, err *error) {
+	if r := recover(); r != nil {
+		p.log.Error("mcp: panic in a handler", "method", method, "panic", r, "stack", string(debug.Stack()))
+		if p.crash {
+			panic(r)
+		}
+		*err = errors.New("panic")
+	}
 }
 
 // finish answers a request. Its id is free before the answer is out, its slot after.
@@ -928,14 +913,7 @@ func (p *peer) handleNotes(in *incoming) {
 }
 
 func (p *peer) handleNote(in *incoming) {
-	defer func() {
-		if r := recover(); r != nil {
-			p.log.Error("mcp: panic in a handler", "method", in.method, "panic", r, "stack", string(debug.Stack()))
-			if p.crash {
-				panic(r)
-			}
-		}
-	}()
+	defer p.catch(in.method, new(error))
 	ctx, cancel := context.WithCancelCause(context.WithValue(in.ctx, inNotification{}, p))
 	defer cancel(nil)
 	p.mu.Lock()
@@ -1504,12 +1482,10 @@ func (c *crew) close(d time.Duration) bool {
 	}
 	ended := c.ended
 	c.mu.Unlock()
-	t := time.NewTimer(d)
-	defer t.Stop()
 	select {
 	case <-ended:
 		return true
-	case <-t.C:
+	case <-time.After(d):
 		return false
 	}
 }

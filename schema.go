@@ -253,6 +253,9 @@ func (o *objectRules) lookup(name []byte) *property {
 
 // property returns the property with a name, and makes it if need be.
 func (o *objectRules) property(name string) *property {
+	if o.byName == nil {
+		o.byName = map[string]*property{}
+	}
 	if o.byName[name] == nil {
 		o.byName[name] = &property{name: name}
 		o.named = append(o.named, o.byName[name])
@@ -1448,18 +1451,17 @@ func (c *compiler) reference(s *schema, name string, w value) (err error) {
 // made returns what p points to, which is made when first needed.
 func made[T any](p **T, fresh T) *T {
 	if *p == nil {
-		*p = &fresh
+		made := fresh // so that fresh is no garbage
+		*p = &made
 	}
 	return *p
 }
 
 func (s *schema) strings() *stringRules { return made(&s.str, stringRules{length: anySize}) }
 func (s *schema) logics() *logicRules   { return made(&s.logic, logicRules{}) }
+func (s *schema) objects() *objectRules { return made(&s.object, objectRules{length: anySize}) }
 func (s *schema) arrays() *arrayRules {
 	return made(&s.array, arrayRules{length: anySize, hits: size{1, math.MaxInt}})
-}
-func (s *schema) objects() *objectRules {
-	return made(&s.object, objectRules{length: anySize, byName: map[string]*property{}})
 }
 
 // validation builds the keywords that assert something of the value itself.

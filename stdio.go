@@ -499,12 +499,10 @@ func (d *duplex) readUntilOver(ctx context.Context, identity *Identity) (err err
 func within(limit time.Duration, f func()) bool {
 	done := make(chan struct{})
 	go func() { f(); close(done) }() // ends with f
-	t := time.NewTimer(limit)
-	defer t.Stop()
 	select {
 	case <-done:
 		return true
-	case <-t.C:
+	case <-time.After(limit):
 		return false
 	}
 }
