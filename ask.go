@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"math"
 	"net/url"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -232,27 +231,20 @@ func (s *FormSchema) check(rev revision) error {
 	if s.Type != "" && s.Type != "object" {
 		return fmt.Errorf("mcp: type of a form must be \"object\", not %q", s.Type)
 	}
-	for i, p := range s.Properties {
+	names := map[string]bool{}
+	for _, p := range s.Properties {
 		err := p.Schema.check(rev)
-		if s.Properties[:i].named(p.Name) != nil {
+		if names[p.Name] {
 			err = fmt.Errorf("there are two of this name")
 		}
 		if err != nil {
 			return fmt.Errorf("mcp: field %q of a form: %w", p.Name, err)
 		}
+		names[p.Name] = true
 	}
 	for _, name := range s.Required {
-		if s.Properties.named(name) == nil {
+		if !names[name] {
 			return fmt.Errorf("mcp: required field %q of a form is not among its properties", name)
-		}
-	}
-	return nil
-}
-
-func (p Properties) named(name string) *PrimitiveSchema {
-	for _, f := range p {
-		if f.Name == name {
-			return f.Schema
 		}
 	}
 	return nil
@@ -338,8 +330,9 @@ func (s *PrimitiveSchema) choices() []string {
 	if s.Items != nil {
 		enum, titled = s.Items.Enum, s.Items.AnyOf
 	}
+	enum = slices.Clip(enum)
 	for _, o := range titled {
-		enum = append(enum[:len(enum):len(enum)], o.Const)
+		enum = append(enum, o.Const)
 	}
 	return enum
 }
@@ -374,8 +367,12 @@ func (s *FormSchema) Check(content json.RawMessage) error {
 	if root.kind() != kindObject {
 		return mismatch("an object", root)
 	}
+	fields := map[string]*PrimitiveSchema{}
+	for _, p := range s.Properties {
+		fields[p.Name] = p.Schema
+	}
 	for name, v := range root.members() {
-		field := s.Properties.named(name.str())
+		field := fields[name.str()]
 		if field == nil {
 			return fmt.Errorf("%s: not a field of the form", name.str())
 		}
@@ -454,10 +451,10 @@ func (s *PrimitiveSchema) checkValue(v value) error {
 }
 
 func (s *PrimitiveSchema) checkString(text string) error {
-	n := utf8.RuneCountInString(text)
+	n, choices := utf8.RuneCountInString(text), s.choices()
 	switch {
-	case s.choices() != nil && !slices.Contains(s.choices(), text):
-		return fmt.Errorf("%q is not one of %q", text, s.choices())
+	case choices != nil && !slices.Contains(choices, text):
+		return fmt.Errorf("%q is not one of %q", text, choices)
 	case s.MinLength != nil && n < *s.MinLength:
 		return fmt.Errorf("want at least %d characters, got %d", *s.MinLength, n)
 	case s.MaxLength != nil && n > *s.MaxLength:
@@ -465,8 +462,9 @@ func (s *PrimitiveSchema) checkString(text string) error {
 	case s.Format != "" && !formatOK(s.Format, text):
 		return fmt.Errorf("%q is not of format %s", text, s.Format)
 	}
-	if s.Pattern != "" {
-		if re, err := regexp.Compile(s.Pattern); err == nil && !re.MatchString(text) {
+	if s.Pattern != "" { // work that only a Schema bounds
+		schema, err := CompileSchema(append(appendString([]byte(`{"pattern":`), s.Pattern), '}'))
+		if err == nil && schema.Validate(appendString(nil, text)) != nil {
 			return fmt.Errorf("%q does not match %s", text, s.Pattern)
 		}
 	}
@@ -496,9 +494,12 @@ func (s *PrimitiveSchema) checkArray(v value) error {
 	if v.kind() != kindArray {
 		return mismatch("an array", v)
 	}
-	n := 0
+	n, choices := 0, map[string]bool{}
+	for _, c := range s.choices() {
+		choices[c] = true
+	}
 	for item := range v.items() {
-		if item.kind() != kindString || !slices.Contains(s.choices(), item.str()) {
+		if item.kind() != kindString || !choices[item.str()] {
 			return fmt.Errorf("%s is not one of %q", item.raw(), s.choices())
 		}
 		n++

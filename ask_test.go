@@ -1008,3 +1008,23 @@ func FuzzForm(f *testing.F) {
 		}
 	})
 }
+
+// The work that a stranger's form takes grows with its size.
+func TestWorkOfForms(t *testing.T) {
+	var choices, texts, fields []string
+	for i := range 1000 {
+		choices = append(choices, fmt.Sprintf(`{"const":"%d","title":""}`, i))
+		texts = append(texts, fmt.Sprintf(`"%d"`, i))
+		fields = append(fields, fmt.Sprintf(`"%d":{"type":"boolean"}`, i))
+	}
+	many := form(t, `{"properties":{"a":{"type":"array","items":{"anyOf":[`+strings.Join(choices, ",")+`]},"default":[`+strings.Join(texts, ",")+`]},`+
+		strings.Join(fields, ",")+`},"required":[`+strings.Join(texts, ",")+`]}`).RequestedSchema
+	if n := testing.AllocsPerRun(1, func() { must(t, many.check(newest)) }); n > 10_000 {
+		t.Errorf("%v allocations to check 1000 choices", n)
+	}
+	slow := form(t, `{"properties":{"a":{"type":"string","pattern":"(a|b){1000}$"}}}`).RequestedSchema
+	must(t, slow.Check(json.RawMessage(`{"a":"`+strings.Repeat("a", 1000)+`"}`)))
+	if slow.Check(json.RawMessage(`{"a":"`+strings.Repeat("a", 1<<20)+`"}`)) == nil {
+		t.Error("a pattern took more work than is allowed, and accepted")
+	}
+}

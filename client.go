@@ -9,6 +9,7 @@ package mcp
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -569,6 +570,9 @@ func (c *clientConn) visit(id string) chan struct{} {
 
 // completed notes that a visit is complete; twice is as good as once.
 func (c *clientConn) completed(id string) {
+	if len(id) > maxKept {
+		return
+	}
 	ch := c.visit(id)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -670,7 +674,7 @@ func (cs *ClientSession) Prompts(ctx context.Context) iter.Seq2[*Prompt, error] 
 func pages[T, R any](ctx context.Context, list func(context.Context, *string) (*R, error), of func(*R) ([]T, *string)) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		var none T
-		seen := map[string]bool{}
+		seen := map[[sha256.Size]byte]bool{} // a cursor can be long
 		for cursor := (*string)(nil); ; {
 			r, err := list(ctx, cursor)
 			if err != nil {
@@ -683,17 +687,19 @@ func pages[T, R any](ctx context.Context, list func(context.Context, *string) (*
 					return
 				}
 			}
-			switch {
-			case next == nil:
+			if next == nil {
 				return
-			case seen[*next]:
+			}
+			sum := sha256.Sum256([]byte(*next))
+			switch {
+			case seen[sum]:
 				yield(none, fmt.Errorf("%w: the list's cursor %.100q comes again", ErrInvalidResponse, *next))
 				return
 			case len(seen) >= maxPages:
 				yield(none, fmt.Errorf("%w: the list has more than %d pages", ErrInvalidResponse, maxPages))
 				return
 			}
-			seen[*next] = true
+			seen[sum] = true
 			cursor = next
 		}
 	}

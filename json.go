@@ -29,6 +29,7 @@ import (
 const (
 	maxDepth  = 1000    // nesting of received JSON
 	maxValues = 1 << 22 // values in one received JSON text; the index has 16 bytes for each
+	maxRoom   = 1 << 10 // elements of a list for which there is room before they are looked at
 )
 
 // Kinds of JSON values: the first byte of their text, '0' for all numbers.
@@ -126,11 +127,13 @@ func (s *scanner) peek() byte {
 }
 
 // add appends a node that starts here, and returns its place. Memory grows as if
-// the rest of the text were as dense as what was read.
+// the rest of the text were as dense as what was read, but not at once: it may be one
+// long string.
 func (s *scanner) add(kind byte) int {
 	i := len(s.nodes)
 	if i == cap(s.nodes) {
-		s.nodes = slices.Grow(s.nodes, 16+int(float64(i)/float64(s.pos+1)*float64(len(s.data)-s.pos)))
+		rest := int(float64(i) / float64(s.pos+1) * float64(len(s.data)-s.pos))
+		s.nodes = slices.Grow(s.nodes, 16+min(rest, 8*i, maxValues-i))
 	}
 	s.nodes = s.nodes[:i+1]
 	n := &s.nodes[i] // set by field: to copy a literal takes three times as long
@@ -841,18 +844,24 @@ func decodeList(v value, dst reflect.Value, f *field) error {
 	case v.kind() != kindArray:
 		return mismatch("an array", v)
 	}
-	list := dst
-	if t.Kind() == reflect.Slice {
+	list, grows := dst, t.Kind() == reflect.Slice
+	if grows {
 		n := 0
 		for range v.items() {
 			n++
 		}
-		list = reflect.MakeSlice(t, n, n)
+		n = min(n, maxRoom)
+		list = reflect.New(t).Elem()
+		list.Set(reflect.MakeSlice(t, n, n))
 	}
 	i := 0
 	for item := range v.items() {
 		if i == list.Len() {
-			return nil
+			if !grows {
+				return nil
+			}
+			list.Grow(1)
+			list.SetLen(list.Cap())
 		}
 		e := list.Index(i)
 		err := decodeValue(item, e, nil)
@@ -868,7 +877,7 @@ func decodeList(v value, dst reflect.Value, f *field) error {
 			return in("["+strconv.Itoa(i)+"]", err)
 		}
 	}
-	if t.Kind() == reflect.Slice {
+	if grows {
 		dst.Set(list.Slice(0, i))
 	}
 	return nil

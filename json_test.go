@@ -8,6 +8,7 @@ import (
 	"math/big"
 	"net/netip"
 	"reflect"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -1504,5 +1505,26 @@ func BenchmarkAppend(b *testing.B) {
 			_, err := json.Marshal(text)
 			return err
 		})
+	}
+}
+
+// Memory is taken for what is there, not for what could be there.
+func TestMemoryFollowsText(t *testing.T) {
+	ix := scanned(t, "["+strings.Repeat("1,", 1000)+`"`+strings.Repeat("x", 1<<20)+`"]`).ix
+	if n, room := len(ix.nodes), cap(ix.nodes); room > 10*n {
+		t.Errorf("room for %d values, of which there are %d", room, n)
+	}
+	bad := scanned(t, `{"name":"a","version":"b","icons":[`+strings.Repeat("0,", 1<<18)+"0]}")
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	checkError(t, "icons", decode(bad, &Implementation{}), "icons[0]: want an object, got a number")
+	runtime.ReadMemStats(&after)
+	if n := after.TotalAlloc - before.TotalAlloc; n > 1<<20 {
+		t.Errorf("%d bytes for a list whose first element is wrong", n)
+	}
+	var many []int
+	must(t, decode(scanned(t, "["+strings.Repeat("7,", 3*maxRoom)+"8]"), &many))
+	if len(many) != 3*maxRoom+1 || many[0] != 7 || many[3*maxRoom-1] != 7 || many[3*maxRoom] != 8 {
+		t.Errorf("got %d elements", len(many))
 	}
 }

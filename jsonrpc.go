@@ -235,8 +235,12 @@ func encodeResult(id ID, result any, rev revision) (*buffer, error) {
 	if err == nil && out[start] != '{' {
 		err = fmt.Errorf("the result is %.40s, not an object", out[start:])
 	}
+	if err != nil {
+		b.free()
+		return nil, err
+	}
 	b.b = append(out, '}')
-	return b, err
+	return b, nil
 }
 
 func encodeError(id ID, e *Error) *buffer {
@@ -626,7 +630,7 @@ func (p *peer) checkBatch(f *frame) *Error {
 		case m.method == methodInitialize:
 			return Errorf(CodeInvalidRequest, "initialize must not be in a batch")
 		case m.kind == requestMessage && ids[m.id.key()]:
-			return Errorf(CodeInvalidRequest, "id %s is used twice in one batch", m.id)
+			return Errorf(CodeInvalidRequest, "id %.100s is used twice in one batch", m.id)
 		case m.kind == responseMessage:
 			responses++
 		default:
@@ -833,7 +837,7 @@ func (p *peer) finish(in *incoming, result any, err error) {
 	b, e := p.encodeAnswer(in, result, err, cancelled)
 	in.a.out.answer(b, e)
 	if in.after != nil {
-		in.after(e == nil)
+		in.end(e == nil)
 	}
 	p.mu.Lock()
 	p.busy--
@@ -842,17 +846,27 @@ func (p *peer) finish(in *incoming, result any, err error) {
 	p.mu.Unlock()
 }
 
+// end calls after, which may be the application's.
+func (in *incoming) end(ok bool) {
+	defer in.p.catch(in.method, new(error))
+	in.after(ok)
+}
+
+// encode encodes the result, in which types of the application may encode themselves.
+func (in *incoming) encode(result any) (b *buffer, err error) {
+	defer in.p.catch(in.method, &err)
+	return encodeResult(in.id, result, in.rev)
+}
+
 func (p *peer) encodeAnswer(in *incoming, result any, err error, cancelled bool) (*buffer, *Error) {
 	if cancelled {
 		return nil, nil
 	}
 	if err == nil {
-		b, encodeErr := encodeResult(in.id, result, in.rev)
-		if encodeErr == nil {
+		var b *buffer
+		if b, err = in.encode(result); err == nil {
 			return b, nil
 		}
-		b.free()
-		err = encodeErr
 	}
 	e := wireError(err)
 	if e.Code == CodeInternalError {
@@ -1092,10 +1106,11 @@ func (p *peer) call(ctx context.Context, out stream, method string, params any, 
 	if err := out.send(ctx, m); err != nil {
 		return value{}, err
 	}
-	if err := p.await(ctx, out, m, c, &o); err != nil {
+	w := watchOf(method, &o)
+	if err := p.await(ctx, out, m, c, &w, o.progress); err != nil {
 		return value{}, err
 	}
-	p.awaitNotes(ctx, c.barrier)
+	p.awaitNotes(ctx, c, &w)
 	return c.result, c.err
 }
 
@@ -1135,29 +1150,31 @@ func (p *peer) end(n int64, c *pending) {
 	}
 }
 
-// await returns when the call is answered, or given up.
-func (p *peer) await(ctx context.Context, out stream, m *outgoing, c *pending, o *callOptions) error {
-	watch := watchOf(m.method, o)
-	c.timer.Reset(watch.left())
+// await returns when the call is answered, or given up. What came in time counts, even
+// if progress kept this goroutine busy meanwhile.
+func (p *peer) await(ctx context.Context, out stream, m *outgoing, c *pending, w *watch, progress func(Progress)) error {
 	for {
+		c.timer.Reset(w.left())
 		select {
 		case <-c.wake:
-			reports, answered := p.take(c)
-			if watch.see(reports) && !answered {
-				c.timer.Reset(watch.left())
-			}
-			if o.progress != nil {
-				for _, r := range reports {
-					o.progress(r)
-				}
-			}
-			if answered {
-				return nil
-			}
 		case <-ctx.Done():
-			return p.giveUp(out, m, fmt.Errorf("mcp: %s: %w", m.method, causeOf(ctx)))
 		case <-c.timer.C:
-			return p.giveUp(out, m, watch.expired())
+		}
+		gone, late := ctx.Err() != nil, w.left() <= 0
+		reports, answered := p.take(c)
+		if progress != nil {
+			for _, r := range reports {
+				progress(r)
+			}
+		}
+		w.see(reports)
+		switch {
+		case answered:
+			return nil
+		case gone:
+			return p.giveUp(out, m, fmt.Errorf("mcp: %s: %w", m.method, causeOf(ctx)))
+		case late && w.left() <= 0:
+			return p.giveUp(out, m, w.expired())
 		}
 	}
 }
@@ -1220,13 +1237,12 @@ func (w *watch) left() time.Duration {
 }
 
 // see takes note of progress. Only progress that grows is a sign of life.
-func (w *watch) see(reports []Progress) (renewed bool) {
+func (w *watch) see(reports []Progress) {
 	for _, r := range reports {
 		if !w.progressed || r.Value > w.value {
-			w.progressed, w.value, w.life, renewed = true, r.Value, time.Now(), true
+			w.progressed, w.value, w.life = true, r.Value, time.Now()
 		}
 	}
-	return renewed
 }
 
 func (w *watch) expired() error {
@@ -1240,22 +1256,25 @@ func (w *watch) expired() error {
 	return e
 }
 
-// awaitNotes waits until the notifications that came before an answer are handled.
-func (p *peer) awaitNotes(ctx context.Context, barrier uint64) {
+// awaitNotes waits until the notifications that came before the answer are handled, at
+// most for the time that the call may take.
+func (p *peer) awaitNotes(ctx context.Context, c *pending, w *watch) {
 	if ctx.Value(inNotification{}) == p {
 		return
 	}
 	p.mu.Lock()
-	if p.handled >= barrier {
+	if p.handled >= c.barrier {
 		p.mu.Unlock()
 		return
 	}
-	w := noteWait{barrier, make(chan struct{})}
-	p.waiting = append(p.waiting, w)
+	n := noteWait{c.barrier, make(chan struct{})}
+	p.waiting = append(p.waiting, n)
 	p.mu.Unlock()
+	c.timer.Reset(w.max - time.Since(w.start))
 	select {
-	case <-w.done:
+	case <-n.done:
 	case <-ctx.Done():
+	case <-c.timer.C:
 	}
 }
 

@@ -2126,3 +2126,40 @@ func fuzzPeer(t *testing.T, peer func(Conn), opening string, data []byte) {
 	say.Close()
 	all.Wait()
 }
+
+// A slow progress function costs no call: what came while it ran counts.
+func TestSlowProgressFunction(t *testing.T) {
+	for range 20 { // the goroutine that waits could have been woken by either of two things
+		var got journal
+		talk(t, use(t, nil, func(ctx context.Context, cs *ClientSession) {
+			slow := CallOptions{Timeout: 10 * time.Second, MaxTimeout: 30 * time.Second,
+				Progress: func(p Progress) { got.add("%v", p.Value); time.Sleep(15 * time.Second) }}
+			want(t, "error", cs.With(slow).Ping(ctx), nil)
+		}), welcome("2025-11-25")+`
+			< {"jsonrpc":"2.0","id":2,"method":"ping","params":{"_meta":{"progressToken":2}}}
+			> {"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":2,"progress":1}}
+			. 1s
+			> {"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":2,"progress":2}}
+			. 20s
+			> {"jsonrpc":"2.0","id":2,"result":{}}
+			. 10s
+		`)
+		want(t, "progress", &got, "1; 2")
+	}
+}
+
+// A handler of notifications that hangs holds up a call no longer than a call may take.
+func TestHandlerOfNotificationsHangs(t *testing.T) {
+	opts := &ClientOptions{MaxTimeout: 10 * time.Second, ToolsChanged: func(context.Context, *ClientSession) { time.Sleep(14 * time.Second) }}
+	talk(t, use(t, opts, func(ctx context.Context, cs *ClientSession) {
+		start := time.Now()
+		want(t, "error", cs.Ping(ctx), nil)
+		want(t, "time", time.Since(start), 10*time.Second)
+	}), welcome("2025-11-25")+`
+		< {"jsonrpc":"2.0","id":2,"method":"ping"}
+		> {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}
+		. 2s
+		> {"jsonrpc":"2.0","id":2,"result":{}}
+		. 60s
+	`)
+}

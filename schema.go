@@ -44,6 +44,7 @@ const (
 	maxSubschemas  = 10_000      // in a schema and what it refers to
 	maxPointerWork = 100_000_000 // values passed by while following JSON Pointers
 	maxDigits      = 1_000       // of a number that values are compared with
+	maxURI         = 2_000       // bytes of an $id, which is a part of all that is relative to it
 	maxPattern     = 10_000      // bytes of a pattern
 	maxPatterns    = 200_000     // instructions of all patterns
 )
@@ -348,7 +349,7 @@ func (r *run) spend(n int) bool {
 
 // fail reports a problem of v. It returns false.
 func (r *run) fail(v value, format string, args ...any) bool {
-	if r.quiet > 0 || len(r.problems) >= maxProblems || r.failures >= 10*maxProblems {
+	if r.enough() {
 		return false
 	}
 	r.failures++
@@ -364,8 +365,11 @@ func (r *run) fail(v value, format string, args ...any) bool {
 }
 
 // goOn reports whether there is a reason to go on after a check that gave ok.
-func (r *run) goOn(ok bool) bool {
-	return ok || r.quiet == 0 && len(r.problems) < maxProblems && !r.spent
+func (r *run) goOn(ok bool) bool { return ok || !r.enough() && !r.spent }
+
+// enough reports whether another problem would not be told of.
+func (r *run) enough() bool {
+	return r.quiet > 0 || len(r.problems) >= maxProblems || r.failures >= 10*maxProblems
 }
 
 // check applies s to v, and adds to seen what it looked at.
@@ -1270,6 +1274,9 @@ func (c *compiler) identify(s *schema, v value, home *resource) (*resource, erro
 		base, err := home.base.Parse(uri)
 		if err != nil {
 			return nil, failAt(id, "%w", err)
+		}
+		if len(base.String()) > maxURI {
+			return nil, failAt(id, "URI of more than %d bytes", maxURI)
 		}
 		if r := c.resources[base.String()]; r != nil && r.root != v {
 			return nil, failAt(id, "%s stands for another schema already", excerpt(id))

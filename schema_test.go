@@ -697,3 +697,27 @@ func FuzzSchema(f *testing.F) {
 		}
 	})
 }
+
+// Problems that read alike end a validation like others.
+func TestAlikeProblems(t *testing.T) {
+	var names []string
+	for i := range 200 {
+		names = append(names, fmt.Sprintf(`"%s%d"`, strings.Repeat("a", 100), i))
+	}
+	s := mustCompile(t, `{"items":{"required":[`+strings.Join(names, ",")+`]}}`)
+	r := run{root: scanned(t, "["+strings.Repeat("{},", 1000)+"{}]"), steps: maxSteps}
+	if r.check(s.root, r.root, nil) || len(r.problems) != 1 {
+		t.Errorf("problems: %q", r.problems)
+	}
+	if n := maxSteps - r.steps; n > 10 {
+		t.Errorf("%d steps, want the first element to be enough", n)
+	}
+}
+
+// A long $id would be a part of the URI of each $id in it.
+func TestLongID(t *testing.T) {
+	id := "http://a/" + strings.Repeat("a", 1980) + "/"
+	mustCompile(t, `{"$id":"`+id+`","$defs":{"a":{"$id":"1234567890"}}}`)
+	_, err := CompileSchema([]byte(`{"$id":"` + id + `","$defs":{"a":{"$id":"12345678901"}}}`))
+	want(t, "error", err, "invalid schema: /$defs/a/$id: URI of more than 2000 bytes")
+}

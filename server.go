@@ -31,6 +31,7 @@ const (
 	defaultPage      = 1000                  // items on a page of a list
 	maxCompletions   = 100                   // values in a completion (Completion, Response)
 	maxSubscriptions = 10_000                // of one session
+	maxKept          = 8 << 10               // bytes of a URI or id from the peer that is kept beyond its message
 	maxElicitations  = 1_000                 // URL elicitations of one session that are not complete
 	maxMail          = 256                   // notifications without a request that wait in one session
 	maxBuckets       = 10_000                // callers that a rate limit keeps apart
@@ -772,8 +773,11 @@ type voice interface {
 // without server requests, the handler is run again from its start with the answers
 // so far. It must return the error of a question as it is.
 func (r *Request) Ask(ctx context.Context, questions ...Question) ([]Answer, error) {
-	if r.asker == nil {
+	switch {
+	case r.asker == nil:
 		return nil, fmt.Errorf("mcp: %s cannot ask the client", r.Method)
+	case r.isOver():
+		return nil, ErrRequestOver
 	}
 	list := slices.Clone(questions)
 	var missing []string
@@ -913,6 +917,12 @@ func (r *Request) over() {
 		_ = r.sayProgressLocked(context.Background()) // the answer follows on the same way
 	}
 	r.voice = nil
+}
+
+func (r *Request) isOver() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.voice == nil
 }
 
 // arguments are the arguments of a tool call as they arrived.
@@ -1228,8 +1238,8 @@ func (ss *session) request(ctx context.Context, in *incoming) (any, error) {
 	if refused != nil {
 		return nil, refused
 	}
+	defer r.over() // also if the handler panics
 	result, err := ss.s.serve(ctx, r)
-	r.over()
 	return era.close(r, result, err)
 }
 
@@ -1695,6 +1705,9 @@ func (s *Server) findResource(r *Request, uri string) (h ResourceHandler, mimeTy
 
 func (s *Server) subscribe(ctx context.Context, r *Request, params any) (any, error) {
 	p := params.(*SubscribeParams)
+	if len(p.URI) > maxKept {
+		return nil, Errorf(CodeInvalidParams, "a uri of %d bytes cannot be followed: the limit is %d", len(p.URI), maxKept)
+	}
 	if h, _ := s.findResource(r, p.URI); h == nil {
 		return nil, ResourceNotFound(p.URI)
 	}
@@ -1902,8 +1915,8 @@ func (ss *session) notification(ctx context.Context, in *incoming) {
 		if f := ss.s.opts.RootsChanged; f != nil && ss.isReady() { // before, nobody can have asked for roots
 			in.rev = ss.opened.Load().rev
 			if r, refused := openSessionRequest(ss, in); refused == nil {
+				defer r.over()
 				f(ctx, r)
-				r.over()
 			}
 		}
 	default:

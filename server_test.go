@@ -1977,3 +1977,63 @@ func TestDisplayName(t *testing.T) {
 		< {"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"unknown tool \"T\""}}
 	`)
 }
+
+// A request is over when it is answered, also by a panic: nothing more is said for it,
+// and nothing asked.
+func TestRequestIsOver(t *testing.T) {
+	s := newServer(t, nil)
+	var got journal
+	for name, end := range map[string]func() (string, error){
+		"ends":   func() (string, error) { return "", nil },
+		"panics": func() (string, error) { panic("ends") },
+	} {
+		must(t, AddTool(s, &Tool{Name: name}, func(_ context.Context, r *Request, _ struct{}) (string, error) {
+			go func() {
+				time.Sleep(time.Second)
+				_, err := r.Elicit(context.Background(), Confirm("?"))
+				got.add("%v", errors.Join(err, r.Progress(context.Background(), 1, 0, ""), r.Notify(context.Background(), "notifications/x", nil)))
+			}()
+			return end()
+		}))
+	}
+	talk(t, serve(s), hello("2025-11-25", `{"elicitation":{}}`)+`
+		> {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"ends","_meta":{"progressToken":1}}}
+		< {"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":""}]}}
+		> {"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"panics","_meta":{"progressToken":2}}}
+		< {"jsonrpc":"2.0","id":2,"error":{"code":-32603,"message":"internal error"}}
+		. 5s
+	`)
+	over := strings.Repeat(ErrRequestOver.Error()+"\n", 3)[:3*len(ErrRequestOver.Error())+2]
+	want(t, "errors", &got, over+"; "+over)
+}
+
+type panicsEncoded struct{}
+
+func (panicsEncoded) MarshalJSON() ([]byte, error) { panic("encoding") }
+
+// A panic of a type that encodes itself costs the request, as one of its handler does.
+func TestEncodingPanics(t *testing.T) {
+	s := newServer(t, nil)
+	must(t, s.AddTool(&Tool{Name: "bad"}, func(context.Context, *Request, *CallToolParams) (*CallToolResult, error) {
+		return &CallToolResult{Meta: Meta{"a": panicsEncoded{}}}, nil
+	}))
+	talk(t, serve(s), hello("2025-11-25", "{}")+`
+		> {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"bad"}}
+		< {"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"internal error"}}
+		> {"jsonrpc":"2.0","id":2,"method":"ping"}
+		< {"jsonrpc":"2.0","id":2,"result":{}}
+	`)
+}
+
+// What is kept of a client's words is bounded in size, too.
+func TestLongURIIsNotFollowed(t *testing.T) {
+	s := newServer(t, &ServerOptions{NoLogging: true, Subscribe: func(context.Context, *Request, string) error { return nil }})
+	must(t, s.AddResourceTemplate(&ResourceTemplate{URITemplate: "x:{+a}", Name: "x"},
+		func(context.Context, *Request, *ReadResourceParams) (*ReadResourceResult, error) { return nil, nil }))
+	talk(t, serve(s), meet("2025-11-25", `{"resources":{"subscribe":true,"listChanged":true}}`)+`
+		> {"jsonrpc":"2.0","id":1,"method":"resources/subscribe","params":{"uri":"x:`+strings.Repeat("a", 8190)+`"}}
+		< {"jsonrpc":"2.0","id":1,"result":{}}
+		> {"jsonrpc":"2.0","id":2,"method":"resources/subscribe","params":{"uri":"x:`+strings.Repeat("a", 8191)+`"}}
+		< {"jsonrpc":"2.0","id":2,"error":{"code":-32602,"message":"a uri of 8193 bytes cannot be followed: the limit is 8192"}}
+	`)
+}
