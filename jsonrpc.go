@@ -568,17 +568,31 @@ type peer struct {
 	noteCancel context.CancelCauseFunc // ends the context of the last one handled; may be nil
 	accepted   uint64                  // notifications ever queued
 	handled    uint64                  // of these, handled
-	waiting    []noteWait
+	noted      gate                    // opened when one was handled
 	free       []*pending
-	rest       chan struct{} // closed when nothing runs any more; nil: nobody waits for that
-	slot       chan struct{} // closed when the reader need not wait for a slot; nil: it does not
-	stuck      bool          // the reader waited for a slot in vain, and none was free since
+	rest       gate // opened when nothing runs any more
+	slot       gate // opened when the reader need not wait for a slot
+	stuck      bool // the reader waited for a slot in vain, and none was free since
 }
 
-// A noteWait is a call that waits until some number of notifications were handled.
-type noteWait struct {
-	until uint64
-	done  chan struct{} // closed by the goroutine that handles notifications
+// A gate is where goroutines wait for something to change. It is used under the lock
+// that guards what changes. The zero gate is ready.
+type gate struct{ ch chan struct{} } // closed by open; nil: nobody waits
+
+// wait returns a channel that is closed when the gate is opened next.
+func (g *gate) wait() <-chan struct{} {
+	if g.ch == nil {
+		g.ch = make(chan struct{})
+	}
+	return g.ch
+}
+
+// open lets go all who wait.
+func (g *gate) open() {
+	if g.ch != nil {
+		close(g.ch)
+		g.ch = nil
+	}
 }
 
 func newPeer(s side, log *slog.Logger) *peer {
@@ -752,8 +766,7 @@ func (p *peer) awaitSlot() {
 		p.mu.Unlock()
 		return
 	}
-	slot := make(chan struct{})
-	p.slot = slot
+	slot := p.slot.wait()
 	p.mu.Unlock()
 	select {
 	case <-slot:
@@ -767,10 +780,7 @@ func (p *peer) awaitSlot() {
 // slotLocked ends the wait for a slot.
 func (p *peer) slotLocked() {
 	p.stuck = false
-	if p.slot != nil {
-		close(p.slot)
-		p.slot = nil
-	}
+	p.slot.open()
 }
 
 // enter makes in one of the running requests.
@@ -946,15 +956,7 @@ func (p *peer) nextNote() *incoming {
 	defer p.mu.Unlock()
 	p.notes = p.notes[1:]
 	p.handled++
-	kept := p.waiting[:0]
-	for _, w := range p.waiting {
-		if w.until <= p.handled {
-			close(w.done)
-		} else {
-			kept = append(kept, w)
-		}
-	}
-	p.waiting = kept
+	p.noted.open()
 	if len(p.notes) == 0 {
 		p.notes, p.noting = nil, false
 		p.restLocked()
@@ -1263,19 +1265,20 @@ func (p *peer) awaitNotes(ctx context.Context, c *pending, w *watch) {
 		return
 	}
 	p.mu.Lock()
-	if p.handled >= c.barrier {
+	for over := false; !over && p.handled < c.barrier; {
+		noted := p.noted.wait()
 		p.mu.Unlock()
-		return
+		c.timer.Reset(w.max - time.Since(w.start))
+		select {
+		case <-noted:
+		case <-ctx.Done():
+			over = true
+		case <-c.timer.C:
+			over = true
+		}
+		p.mu.Lock()
 	}
-	n := noteWait{c.barrier, make(chan struct{})}
-	p.waiting = append(p.waiting, n)
 	p.mu.Unlock()
-	c.timer.Reset(w.max - time.Since(w.start))
-	select {
-	case <-n.done:
-	case <-ctx.Done():
-	case <-c.timer.C:
-	}
 }
 
 // notify sends a notification.
@@ -1338,9 +1341,8 @@ func (p *peer) cancelAll(cause error) {
 
 // restLocked lets go who waits for rest, if it has come.
 func (p *peer) restLocked() {
-	if p.busy == 0 && !p.noting && p.rest != nil {
-		close(p.rest)
-		p.rest = nil
+	if p.busy == 0 && !p.noting {
+		p.rest.open()
 	}
 }
 
@@ -1355,10 +1357,7 @@ func (p *peer) settleDown(d time.Duration) {
 // reports whether nothing runs.
 func (p *peer) quiet(ctx context.Context) bool {
 	p.mu.Lock()
-	if p.rest == nil {
-		p.rest = make(chan struct{})
-	}
-	rest := p.rest
+	rest := p.rest.wait()
 	p.restLocked()
 	p.mu.Unlock()
 	select {
@@ -1433,7 +1432,7 @@ type crew struct {
 	idle   []chan job // each has room for one, sent by run; closed by close
 	size   int        // goroutines
 	closed bool
-	ended  chan struct{} // closed when the last goroutine of a closed crew ends
+	ended  gate // opened when the last goroutine ends
 }
 
 type job interface{ do() }
@@ -1465,9 +1464,8 @@ func (c *crew) work(j job) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.size--
-	if c.size == 0 && c.ended != nil {
-		close(c.ended)
-		c.ended = nil
+	if c.size == 0 {
+		c.ended.open()
 	}
 }
 
@@ -1496,10 +1494,7 @@ func (c *crew) close(d time.Duration) bool {
 		c.mu.Unlock()
 		return true
 	}
-	if c.ended == nil {
-		c.ended = make(chan struct{})
-	}
-	ended := c.ended
+	ended := c.ended.wait()
 	c.mu.Unlock()
 	select {
 	case <-ended:

@@ -266,8 +266,8 @@ type duplex struct {
 	list    [][]byte   // memory for whoever writes
 	size    int        // bytes in queue, and of what is being written
 	writing bool
-	err     error           // why nothing is written any more
-	room    []chan struct{} // closed when something was written, or with err
+	err     error // why nothing is written any more
+	room    gate  // opened when something was written, or with err
 
 	workers sync.WaitGroup // the duplex's own goroutines
 }
@@ -343,8 +343,7 @@ func (d *duplex) put(ctx context.Context, b *buffer, later bool) error {
 
 // waitRoomLocked waits until something was written. It lets go of the lock meanwhile.
 func (d *duplex) waitRoomLocked(ctx context.Context) error {
-	room := make(chan struct{})
-	d.room = append(d.room, room)
+	room := d.room.wait()
 	d.mu.Unlock()
 	defer d.mu.Lock()
 	select {
@@ -374,20 +373,13 @@ func (d *duplex) drain() {
 		d.mu.Lock()
 		d.spare, d.list = queue[:0], messages[:0]
 		d.size -= size
-		d.madeRoomLocked()
+		d.room.open()
 		if err != nil {
 			d.endLocked(err)
 		}
 	}
 	d.writing = false
 	d.mu.Unlock()
-}
-
-func (d *duplex) madeRoomLocked() {
-	for _, ch := range d.room {
-		close(ch)
-	}
-	d.room = nil
 }
 
 // end stops writing and closes the Conn, so that reading ends, too.
@@ -403,7 +395,7 @@ func (d *duplex) endLocked(err error) {
 	}
 	d.err = err
 	close(d.over)
-	d.madeRoomLocked()
+	d.room.open()
 	d.workers.Go(func() { // ends when the Conn is closed
 		if err != ErrClosed { // a write failed
 			d.p.failCalls(d.cause(err))
