@@ -458,7 +458,9 @@ func (h *HTTPHandler) readBody(w http.ResponseWriter, r *http.Request) (*frame, 
 	limit := cmp.Or(h.MaxBody, defaultBody)
 	var body bytes.Buffer
 	body.Grow(int(min(max(r.ContentLength, 0), 64<<10)) + bytes.MinRead) // more when it has come
-	_, err = body.ReadFrom(http.MaxBytesReader(w, r.Body, limit))
+	if r.ContentLength <= limit {
+		_, err = body.ReadFrom(http.MaxBytesReader(w, r.Body, limit))
+	}
 	switch {
 	case r.ContentLength > limit || errors.As(err, new(*http.MaxBytesError)):
 		return nil, Errorf(CodeInvalidRequest, "body of more than %d bytes; MaxBody allows more", limit).WithHTTP(http.StatusRequestEntityTooLarge, nil)

@@ -3,7 +3,6 @@ package mcp
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -30,8 +29,9 @@ type web struct {
 	rev     string // likewise
 	path    string
 
-	all  sync.WaitGroup // the exchanges
-	open []*exchange
+	all   sync.WaitGroup // the exchanges
+	open  []*exchange
+	conns []net.Conn
 
 	mu   sync.Mutex // guards wire
 	wire []wireLine
@@ -99,9 +99,13 @@ func (c *web) close(h *HTTPHandler) {
 	for _, x := range c.open {
 		x.cancel()
 	}
+	for _, conn := range c.conns {
+		conn.Close()
+	}
 	synctest.Wait()
 	_ = h.Shutdown(c.t.Context())
 	c.client.CloseIdleConnections()
+	time.Sleep(time.Second) // net/http lingers
 	c.l.Close()
 	c.all.Wait()
 	synctest.Wait()
@@ -257,7 +261,7 @@ func (c *web) headOf(resp *http.Response) string {
 	fixed := map[string]string{}
 	if h.Get("Content-Type") == "text/event-stream" {
 		fixed = map[string]string{"Cache-Control": "no-cache, no-transform", "X-Accel-Buffering": "no"}
-	} else {
+	} else if resp.StatusCode != http.StatusNoContent {
 		fixed["Content-Length"] = fmt.Sprint(resp.ContentLength)
 	}
 	for name, value := range fixed {
@@ -304,7 +308,7 @@ func (x *exchange) sees(want string) {
 		got += "\n(incomplete)"
 	}
 	x.head, x.seen = "", x.body.Len()
-	lines := strings.Split(strings.TrimSpace(want), "\n")
+	lines := strings.Split(strings.TrimSpace(strings.ReplaceAll(want, "\n\n{", "\n{")), "\n")
 	for i := range lines {
 		lines[i] = strings.TrimSpace(lines[i])
 	}
@@ -338,10 +342,10 @@ const pingA = `{"jsonrpc":"2.0","id":1,"method":"ping"}`
 const pongA = `200 application/json
 	{"jsonrpc":"2.0","id":1,"result":{}}`
 
-// refusal is the answer to a request that was not let in.
-func refusalOf(status int, code int, message string, more ...string) string {
-	return fmt.Sprintf("%d application/json\n%s{\"jsonrpc\":\"2.0\",%s\"error\":{\"code\":%d,\"message\":%s}}",
-		status, strings.Join(append(more, ""), "\n"), "", code, quoted(message))
+// refused is the answer to a request that was not let in. Other headers come sorted.
+func refused(status, code int, message string, header ...string) string {
+	return fmt.Sprintf("%d application/json\n%s\n{\"jsonrpc\":\"2.0\",\"error\":{\"code\":%d,\"message\":%s}}",
+		status, strings.Join(header, "\n"), code, quoted(message))
 }
 
 // BASE-180 BASE-186 BASE-190 BASE-237
@@ -373,4 +377,521 @@ func TestHTTPConversation(t *testing.T) {
 	}
 }
 
-var _ = errors.New
+// A page of another site, and a name that somebody else made to mean this machine,
+// reach nothing, whatever they try, and are refused before anything else is looked at.
+//
+// BASE-182 BASE-183 BASE-271 EDGE-087 EDGE-088 EDGE-089 EDGE-090 EDGE-091
+func TestHTTPDoor(t *testing.T) {
+	badOrigin := func(o string) string {
+		return refused(403, -32600, fmt.Sprintf("origin %q is not allowed; add it to AllowedOrigins", o))
+	}
+	badHost := func(h string) string {
+		return refused(403, -32600, fmt.Sprintf("host %q is not allowed; add it to AllowedHosts", h))
+	}
+	type row struct {
+		header, want string
+	}
+	local := []row{
+		{"X: y", pongA},
+		{"Origin: http://evil.example", badOrigin("http://evil.example")},
+		{"Origin: null", badOrigin("null")},
+		{"Origin: http://localhost.evil.example", badOrigin("http://localhost.evil.example")},
+		{"Origin: ftp://localhost", badOrigin("ftp://localhost")},
+		{"Origin: http://localhost:6274", pongA},
+		{"Origin: HTTP://LocalHost:1", pongA},
+		{"Origin: http://127.0.0.1:6274", pongA},
+		{"Origin: https://[::1]", pongA},
+		{"Host: evil.example", badHost("evil.example")},
+		{"Host: localhost.evil.example:80", badHost("localhost.evil.example:80")},
+		{"Host: LOCALHOST:1", pongA},
+		{"Host: [::1]:1", pongA},
+	}
+	listed := []row{
+		{"X: y", pongA},
+		{"Host: MCP.example.com", pongA},
+		{"Host: mcp.example.com:444", pongA},
+		{"Host: ports.example.com:81", badHost("ports.example.com:81")},
+		{"Host: ports.example.com:80", pongA},
+		{"Origin: https://app.example.com", pongA},
+		{"Origin: http://app.example.com", badOrigin("http://app.example.com")},
+		{"Origin: https://mcp.example.com", pongA},
+		{"X-Forwarded-Host: mcp.example.com", pongA},
+		{"X-Forwarded-Host: evil.example", pongA}, // not trusted, not looked at
+	}
+	for _, kind := range []struct {
+		h    *HTTPHandler
+		rows []row
+	}{
+		{&HTTPHandler{}, local},
+		{&HTTPHandler{AllowedHosts: []string{"mcp.example.com", "ports.example.com:80"}, AllowedOrigins: []string{"https://app.example.com"}}, listed},
+		{&HTTPHandler{AllowedOrigins: []string{"*"}}, []row{{"Origin: http://evil.example", pongA}, {"Origin: null", pongA}}},
+	} {
+		kind.h.Server = testServer(t, nil)
+		talkHTTP(t, kind.h, nil, func(c *web) {
+			c.hello(Revision20250618, "{}")
+			for _, r := range kind.rows {
+				c.post(pingA, r.header).sees(r.want)
+			}
+		})
+	}
+	for _, old := range []bool{false, true} {
+		h := &HTTPHandler{Server: testServer(t, nil), Authorize: func(*http.Request) (*Identity, error) {
+			t.Error("authorization is asked for what the door refuses")
+			return nil, nil
+		}}
+		root := http.Handler(h)
+		if old {
+			root = h.SSE()
+		}
+		talkHTTP(t, h, root, func(c *web) {
+			for _, method := range []string{"POST", "GET", "DELETE", "OPTIONS", "PUT"} {
+				c.send(method, "", "Origin: http://evil.example").sees(badOrigin("http://evil.example"))
+			}
+			c.get("Origin: http://localhost", "+Origin: http://evil.example").sees(badOrigin("http://localhost, http://evil.example"))
+		})
+	}
+}
+
+// A page of another site cannot use a form to reach a tool.
+func TestBUG058FormPost(t *testing.T) {
+	h := &HTTPHandler{Server: toolThatMustNotRun(t)}
+	talkHTTP(t, h, nil, func(c *web) {
+		body := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"run"}}`
+		c.send("POST", body, "Content-Type: text/plain", "Origin: http://evil.example").sees(
+			refused(403, -32600, `origin "http://evil.example" is not allowed; add it to AllowedOrigins`))
+		c.send("POST", body, "Content-Type: text/plain").sees(
+			refused(415, -32600, `Content-Type must be application/json, not "text/plain"`))
+	})
+}
+
+func toolThatMustNotRun(t *testing.T) *Server {
+	s := testServer(t, nil)
+	addTool(t, s, "run", func(context.Context, *Request) (string, error) {
+		t.Error("the tool ran")
+		return "", nil
+	})
+	return s
+}
+
+// EDGE-090
+func TestBUG059ForeignOrigin(t *testing.T) {
+	h := &HTTPHandler{Server: testServer(t, nil), AllowedOrigins: []string{"https://app.example.com"}}
+	talkHTTP(t, h, nil, func(c *web) {
+		c.hello(Revision20250618, "{}")
+		c.post(pingA, "Host: localhost", "Origin: http://evil.example").sees(
+			refused(403, -32600, `origin "http://evil.example" is not allowed; add it to AllowedOrigins`))
+		for _, origin := range []string{"X: none", "Origin: http://localhost:6274", "Origin: https://app.example.com"} {
+			c.post(pingA, "Host: localhost", origin).sees(pongA)
+		}
+	})
+}
+
+func TestBUG061BehindProxy(t *testing.T) {
+	h := &HTTPHandler{Server: testServer(t, nil)}
+	talkHTTP(t, h, nil, func(c *web) {
+		c.post(pingA, "Host: mcp.example.com").sees(refused(403, -32600, `host "mcp.example.com" is not allowed; add it to AllowedHosts`))
+	})
+	h = &HTTPHandler{Server: testServer(t, nil), AllowedHosts: []string{"mcp.example.com"}}
+	talkHTTP(t, h, nil, func(c *web) {
+		c.hello(Revision20250618, "{}")
+		c.post(pingA, "Host: mcp.example.com").sees(pongA)
+		c.post(pingA, "Host: backend-internal", "X-Forwarded-Host: mcp.example.com").sees(
+			refused(403, -32600, `host "backend-internal" is not allowed; add it to AllowedHosts`))
+	})
+	h = &HTTPHandler{Server: testServer(t, nil), AllowedHosts: []string{"mcp.example.com"}, TrustForwardedHost: true}
+	talkHTTP(t, h, nil, func(c *web) {
+		c.hello(Revision20250618, "{}")
+		c.post(pingA, "Host: backend-internal", "X-Forwarded-Host: mcp.example.com").sees(pongA)
+		c.post(pingA, "X-Forwarded-Host: evil.example").sees(
+			refused(403, -32600, `host "evil.example" is not allowed; add it to AllowedHosts`))
+	})
+}
+
+// EDGE-097 BASE-203 EDGE-115
+func TestBUG062MethodNotAllowed(t *testing.T) {
+	notServed := func(method, allow string) string {
+		return refused(405, -32600, "method "+method+" is not served here; allowed: "+allow, "Allow: "+allow)
+	}
+	h := &HTTPHandler{Server: testServer(t, nil)}
+	talkHTTP(t, h, nil, func(c *web) {
+		for _, method := range []string{"PUT", "PATCH", "OPTIONS", "TRACE", "FOO"} {
+			c.send(method, "").sees(notServed(method, "GET, POST, DELETE"))
+		}
+	})
+	h = &HTTPHandler{Server: testServer(t, nil), Sessionless: true}
+	talkHTTP(t, h, nil, func(c *web) {
+		for _, method := range []string{"PUT", "DELETE", "GET"} {
+			c.send(method, "").sees(notServed(method, "POST"))
+		}
+	})
+}
+
+func TestBUG064HeadProbe(t *testing.T) {
+	h := &HTTPHandler{Server: testServer(t, nil)}
+	talkHTTP(t, h, nil, func(c *web) {
+		c.send("HEAD", "").sees("405 application/json\nAllow: GET, POST, DELETE")
+		want(t, "sessions", len(h.open), 0)
+	})
+}
+
+func TestBUG065SessionlessGET(t *testing.T) {
+	h := &HTTPHandler{Server: testServer(t, nil), Sessionless: true}
+	talkHTTP(t, h, nil, func(c *web) {
+		c.get().sees(refused(405, -32600, "method GET is not served here; allowed: POST", "Allow: POST"))
+	})
+}
+
+// A script of an allowed origin can read all answers, refusals too, and their headers.
+func TestBUG124ScriptCanReadSession(t *testing.T) {
+	h := &HTTPHandler{Server: testServer(t, nil), CORS: true, AllowedOrigins: []string{"https://app.example.com"},
+		Authorize: func(r *http.Request) (*Identity, error) {
+			if r.Header.Get("Authorization") == "" {
+				return nil, Errorf(CodeInvalidRequest, "who calls?").WithHTTP(401, http.Header{"Www-Authenticate": {"Bearer"}})
+			}
+			return &Identity{Subject: "ada"}, nil
+		}}
+	talkHTTP(t, h, nil, func(c *web) {
+		const cors = `Access-Control-Allow-Origin: https://app.example.com
+			Access-Control-Expose-Headers: Mcp-Session-Id, WWW-Authenticate
+			`
+		const origin = "Origin: https://app.example.com"
+		c.send("OPTIONS", "", origin, "Access-Control-Request-Method: POST").sees(`
+			204
+			Access-Control-Allow-Headers: Accept, Authorization, Content-Type, Last-Event-ID, Mcp-Protocol-Version, Mcp-Session-Id
+			Access-Control-Allow-Methods: GET, POST, DELETE
+			Access-Control-Allow-Origin: https://app.example.com
+			Access-Control-Expose-Headers: Mcp-Session-Id, WWW-Authenticate
+			Access-Control-Max-Age: 600
+			Vary: Origin`)
+		c.post(pingA, origin).sees(refused(401, -32600, "who calls?", cors+"Vary: Origin\nWww-Authenticate: Bearer"))
+		c.post(initializeA, origin, "Authorization: x").sees("200 application/json\n" + cors + "Mcp-Session-Id: *\nVary: Origin\n" + initializedA)
+		c.post(pingA, origin, "Authorization: x", "Content-Type: text/plain").sees(
+			refused(415, -32600, `Content-Type must be application/json, not "text/plain"`, cors+"Vary: Origin"))
+		stream := c.get(origin, "Authorization: x")
+		stream.sees("200 text/event-stream\n" + cors + "Vary: Origin\nid: 1_0\nretry: 1000\ndata:")
+		// Elsewhere nothing changes.
+		c.post(pingA, "Authorization: x").sees(pongA)
+		c.send("OPTIONS", "", "Access-Control-Request-Method: POST", "Origin: http://evil.example").sees(
+			refused(403, -32600, `origin "http://evil.example" is not allowed; add it to AllowedOrigins`))
+	})
+}
+
+const (
+	initializeA  = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"0"}}}`
+	initializedA = `{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{"logging":{},"tools":{"listChanged":true}},"serverInfo":{"name":"test","version":"1"}}}`
+)
+
+// BASE-271
+func TestBUG125NoWildcardOrigin(t *testing.T) {
+	h := &HTTPHandler{Server: testServer(t, nil)}
+	mux := http.NewServeMux()
+	mux.Handle("/mcp", h)
+	mux.Handle("/sse", h.SSE())
+	talkHTTP(t, h, mux, func(c *web) {
+		const evil = "Origin: http://evil.example"
+		no := refused(403, -32600, `origin "http://evil.example" is not allowed; add it to AllowedOrigins`)
+		c.post(initializeA, evil).sees(no)
+		c.path = "/sse"
+		c.get(evil).sees(no)
+		c.post(initializeA, evil).sees(no)
+	})
+}
+
+// What the client sends must be JSON; of what it takes, one form that is offered is
+// enough.
+//
+// EDGE-092 EDGE-093 EDGE-094 EDGE-095 EDGE-096
+func TestHTTPTypes(t *testing.T) {
+	const asEvents = `200 text/event-stream
+		: ok
+
+		id: 1_1
+		data: {"jsonrpc":"2.0","id":1,"result":{}}
+		$`
+	notAcceptable := func(accept string) string {
+		return refused(406, -32600, fmt.Sprintf("Accept %q allows no form that is offered: want application/json and text/event-stream", accept))
+	}
+	rows := []struct {
+		header []string
+		want   string
+	}{
+		{[]string{"Content-Type: Application/JSON; Charset=UTF-8"}, pongA},
+		{[]string{"Content-Type: text/plain"}, refused(415, -32600, `Content-Type must be application/json, not "text/plain"`)},
+		{[]string{"Content-Type: application/jsonx"}, refused(415, -32600, `Content-Type must be application/json, not "application/jsonx"`)},
+		{[]string{"-Content-Type"}, refused(415, -32600, `Content-Type must be application/json, not ""`)},
+		{[]string{"Content-Encoding: gzip"}, refused(415, -32600, `Content-Encoding "gzip" is not supported`)},
+		{[]string{"Content-Encoding: identity"}, pongA},
+		{[]string{"Accept: application/json"}, pongA},
+		{[]string{"Accept: text/event-stream"}, asEvents},
+		{[]string{"-Accept"}, pongA},
+		{[]string{"Accept: "}, pongA},
+		{[]string{"Accept: */*"}, pongA},
+		{[]string{"Accept: application/*, text/*"}, pongA},
+		{[]string{"Accept: text/*"}, asEvents},
+		{[]string{"Accept: application/json;q=0.5, text/event-stream;charset=utf-8"}, pongA},
+		{[]string{"Accept: text/event-stream", "+Accept: application/json"}, pongA},
+		{[]string{"Accept: application/json;q=0, text/event-stream"}, asEvents},
+		{[]string{"Accept: application/json;q=0, text/event-stream;q=0.0"}, notAcceptable("application/json;q=0, text/event-stream;q=0.0")},
+		{[]string{"Accept: text/html"}, notAcceptable("text/html")},
+	}
+	for _, r := range rows {
+		h := &HTTPHandler{Server: testServer(t, nil)}
+		talkHTTP(t, h, nil, func(c *web) {
+			c.hello(Revision20250618, "{}")
+			c.post(pingA, r.header...).sees(r.want)
+		})
+	}
+	h := &HTTPHandler{Server: testServer(t, nil)}
+	talkHTTP(t, h, nil, func(c *web) {
+		c.hello(Revision20250618, "{}")
+		for _, accept := range []string{"Accept: application/json", "Accept: text/event-stream;q=0", "-Accept"} {
+			c.get(accept).sees(refused(406, -32600, "Accept must allow text/event-stream"))
+		}
+		c.get("Accept: text/*").sees("200 text/event-stream\n: ok")
+	})
+}
+
+func TestBUG074AcceptOneForm(t *testing.T) {
+	h := &HTTPHandler{Server: testServer(t, nil)}
+	talkHTTP(t, h, nil, func(c *web) {
+		c.hello(Revision20250618, "{}")
+		c.post(pingA, "Accept: text/event-stream").sees(`
+			200 text/event-stream
+			: ok
+
+			id: 1_1
+			data: {"jsonrpc":"2.0","id":1,"result":{}}
+			$`)
+		c.post(pingA, "Accept: application/json").sees(pongA)
+		c.post(pingA, "-Accept").sees(pongA)
+	})
+}
+
+const parseErrorOfNothing = `400 application/json
+	{"jsonrpc":"2.0","error":{"code":-32700,"message":"parse error: not JSON: unexpected end at byte 0"}}`
+
+// What is no message is a bad request, and the answer to it is a JSON-RPC error.
+//
+// BASE-188 BASE-189 EDGE-098 EDGE-100 EDGE-101
+func TestHTTPBadMessages(t *testing.T) {
+	h := &HTTPHandler{Server: testServer(t, nil)}
+	talkHTTP(t, h, nil, func(c *web) {
+		c.hello(Revision20250618, "{}")
+		for _, row := range []struct{ body, want string }{
+			{``, parseErrorOfNothing},
+			{`{"jsonrpc":"2.0"}`, `400 application/json
+				{"jsonrpc":"2.0","error":{"code":-32600,"message":"invalid message: no method"}}`},
+			{`{"jsonrpc":"2.0","id":7,"method":"ping","params":3}`, `400 application/json
+				{"jsonrpc":"2.0","id":7,"error":{"code":-32600,"message":"invalid message: parameters must be an object"}}`},
+			{`{"jsonrpc":"2.0","id":7,"method":"ping","params":[]}`, `200 application/json
+				{"jsonrpc":"2.0","id":7,"error":{"code":-32602,"message":"parameters must be an object, not an array"}}`},
+			{`{"jsonrpc":"2.0","method":"notifications/initialized","params":[]}`, `400 application/json
+				{"jsonrpc":"2.0","error":{"code":-32602,"message":"parameters must be an object, not an array"}}`},
+			{`{"jsonrpc":"2.0","method":"tools/list"}`, `400 application/json
+				{"jsonrpc":"2.0","error":{"code":-32600,"message":"\"tools/list\" is a request and must have an id"}}`},
+			{`{"jsonrpc":"2.0","method":"notifications/nonsense"}`, `202`},
+			{`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":[]}}`, `202`},
+			{`{"jsonrpc":"2.0","id":99,"result":{}}`, `202`},
+			{`{"jsonrpc":"2.0","id":8,"method":"no/such"}`, `200 application/json
+				{"jsonrpc":"2.0","id":8,"error":{"code":-32601,"message":"method \"no/such\" not found"}}`},
+			{"\xEF\xBB\xBF" + pingA, pongA},
+		} {
+			c.post(row.body).sees(row.want)
+		}
+	})
+}
+
+// BASE-188
+func TestBUG073ErrorsHaveBody(t *testing.T) {
+	h := &HTTPHandler{Server: testServer(t, nil)}
+	talkHTTP(t, h, nil, func(c *web) {
+		c.hello(Revision20250618, "{}")
+		c.post(`{"jsonrpc":"2.0","id":3,"method":"no/such"}`).sees(`200 application/json
+			{"jsonrpc":"2.0","id":3,"error":{"code":-32601,"message":"method \"no/such\" not found"}}`)
+		c.post(`{nope`).sees(`400 application/json
+			{"jsonrpc":"2.0","error":{"code":-32700,"message":"parse error: want a name in quotes at byte 1"}}`)
+		c.post(``).sees(parseErrorOfNothing)
+	})
+}
+
+// A spring is a body that never ends, and counts what was read of it.
+type spring struct{ n int }
+
+func (s *spring) Read(p []byte) (int, error) {
+	s.n += len(p)
+	return copy(p, bytes.Repeat([]byte(" "), len(p))), nil
+}
+
+func TestBUG076HugeBody(t *testing.T) {
+	five := pingA + strings.Repeat(" ", 5<<20)
+	tooLarge := refused(413, -32600, "body of more than 4194304 bytes; MaxBody allows more")
+	for _, limit := range []int64{0, 16 << 20} {
+		h := &HTTPHandler{Server: testServer(t, nil), MaxBody: limit}
+		talkHTTP(t, h, nil, func(c *web) {
+			c.hello(Revision20250618, "{}")
+			x := c.sendBody("POST", bytes.NewReader([]byte(five)), "Content-Type: application/json")
+			if limit != 0 {
+				x.sees(pongA)
+				return
+			}
+			x.sees(tooLarge)
+			endless := &spring{}
+			c.sendBody("POST", endless, "Content-Type: application/json").sees(tooLarge)
+			if endless.n > 5<<20 {
+				t.Errorf("%d bytes were read", endless.n)
+			}
+			// A body of exactly the limit is fine.
+			c.sendBody("POST", strings.NewReader(pingA+strings.Repeat(" ", 4<<20-len(pingA))), "Content-Type: application/json").sees(pongA)
+			c.sendBody("POST", strings.NewReader(pingA+strings.Repeat(" ", 4<<20-len(pingA)+1)), "Content-Type: application/json").sees(tooLarge)
+		})
+	}
+}
+
+// A body that does not come costs its sender the connection, and nobody else anything,
+// whether it is wanted or not.
+func TestHTTPSlowBody(t *testing.T) {
+	h := &HTTPHandler{Server: testServer(t, nil)}
+	talkHTTP(t, h, nil, func(c *web) {
+		c.hello(Revision20250618, "{}")
+		const head = "POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100\r\n"
+		wanted := c.raw(head + "Content-Type: application/json\r\nMcp-Session-Id: " + c.session + "\r\n\r\n{")
+		unwanted := c.raw(head + "Content-Type: text/plain\r\n\r\n{")
+		foreign := c.raw(head + "Origin: http://evil.example\r\n\r\n{")
+		time.Sleep(29 * time.Second)
+		c.post(pingA).sees(pongA)
+		for _, r := range []*rawConn{wanted, unwanted, foreign} {
+			want(t, "before the limit", r.said(), "(open)")
+		}
+		time.Sleep(time.Second)
+		for r, status := range map[*rawConn]string{wanted: "408 Request Timeout", unwanted: "415 Unsupported Media Type", foreign: "403 Forbidden"} {
+			got, _, _ := strings.Cut(r.said(), "\r\n")
+			want(t, "first line", got, "HTTP/1.1 "+status)
+			if !strings.HasSuffix(r.said(), "(closed)") {
+				t.Errorf("not closed after: %s", r.said())
+			}
+		}
+	})
+}
+
+// A rawConn is a connection on which nothing has been understood.
+type rawConn struct {
+	net.Conn
+	mu     sync.Mutex // guards the fields below
+	got    bytes.Buffer
+	closed bool
+}
+
+// raw opens a connection and writes text. What comes is read.
+func (c *web) raw(text string) *rawConn {
+	r := c.mute(text)
+	c.all.Go(func() {
+		b := make([]byte, 4096)
+		for {
+			n, err := r.Read(b)
+			r.mu.Lock()
+			r.got.Write(b[:n])
+			r.closed = err != nil
+			r.mu.Unlock()
+			if err != nil {
+				return
+			}
+		}
+	})
+	return r
+}
+
+// mute opens a connection, writes text, and never reads.
+func (c *web) mute(text string) *rawConn {
+	conn, err := c.l.dial()
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	r := &rawConn{Conn: conn}
+	c.conns = append(c.conns, conn)
+	if _, err := io.WriteString(conn, text); err != nil {
+		c.t.Fatal(err)
+	}
+	return r
+}
+
+func (r *rawConn) said() string {
+	synctest.Wait()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return r.got.String() + "(closed)"
+	}
+	return r.got.String() + "(open)"
+}
+
+// BASE-213 BASE-214 EDGE-102 EDGE-103 EDGE-104 EDGE-105
+func TestHTTPRevisionHeader(t *testing.T) {
+	unknown := func(id, value string, revs ...string) string {
+		return fmt.Sprintf("400 application/json\n"+`{"jsonrpc":"2.0",%s"error":{"code":-32600,"message":"MCP-Protocol-Version \"%s\" is not one of %s"}}`, id, value, strings.Join(revs, ", "))
+	}
+	h := &HTTPHandler{Server: testServer(t, nil)}
+	talkHTTP(t, h, nil, func(c *web) {
+		c.hello(Revision20251125, "{}")
+		for _, value := range []string{"1.0", "banana", "2025-11-25 ", ""} {
+			value = strings.TrimSpace(value)
+			if value == Revision20251125 {
+				continue // white space around a header is none of its value
+			}
+			c.post(pingA, "MCP-Protocol-Version: "+value).sees(unknown(`"id":1,`, value, Revisions()...))
+			c.get("MCP-Protocol-Version: " + value).sees(unknown("", value, Revisions()...))
+			c.send("DELETE", "", "MCP-Protocol-Version: "+value).sees(unknown("", value, Revisions()...))
+		}
+		c.post(pingA, "+MCP-Protocol-Version: 2025-11-25").sees(unknown(`"id":1,`, "2025-11-25, 2025-11-25", Revisions()...))
+		// The session's revision counts, whatever the header says of another one.
+		c.post("["+pingA+"]", "MCP-Protocol-Version: 2025-03-26").sees(refused(400, -32600, "batches are not part of this revision"))
+		c.post("["+pingA+"]", "-MCP-Protocol-Version").sees(refused(400, -32600, "batches are not part of this revision"))
+		// The body of initialize settles it.
+		for _, value := range []string{"2025-03-26", "2026-07-28"} {
+			c.post(initializeA, "-Mcp-Session-Id", "MCP-Protocol-Version: "+value).sees("200 application/json\nMcp-Session-Id: *\n" + initializedA)
+		}
+	})
+	h = &HTTPHandler{Server: testServer(t, &ServerOptions{Revisions: []string{Revision20250618}})}
+	talkHTTP(t, h, nil, func(c *web) {
+		c.hello(Revision20250618, "{}")
+		c.post(pingA, "MCP-Protocol-Version: 2025-11-25").sees(unknown(`"id":1,`, "2025-11-25", Revision20250618))
+	})
+	h = &HTTPHandler{Server: testServer(t, nil), Sessionless: true}
+	talkHTTP(t, h, nil, func(c *web) { // says nothing: 2025-03-26, where there are batches
+		c.post("[" + pingA + "]").sees(`200 application/json
+			[{"jsonrpc":"2.0","id":1,"result":{}}]`)
+	})
+}
+
+// BASE-186
+func TestHTTPBatches(t *testing.T) {
+	for _, rev := range []string{Revision20241105, Revision20250326} {
+		h := &HTTPHandler{Server: testServer(t, nil)}
+		talkHTTP(t, h, nil, func(c *web) {
+			c.hello(rev, "{}")
+			c.post(`[` + pingA + `,{"jsonrpc":"2.0","method":"notifications/nonsense"}]`).sees(`200 application/json
+				[{"jsonrpc":"2.0","id":1,"result":{}}]`)
+			c.post(`[{"jsonrpc":"2.0","method":"notifications/nonsense"},{"jsonrpc":"2.0","method":"notifications/nonsense"}]`).sees(`202`)
+			c.post(`[{"jsonrpc":"2.0","id":5,"result":{}}]`).sees(`202`)
+			c.post(`[]`).sees(refused(400, -32600, "a batch has 1 to 100 messages, not 0"))
+			c.post(`[` + initializeA + `]`).sees(refused(400, -32600, "initialize must not be in a batch"))
+			c.post(`[`+initializeA+`]`, "-Mcp-Session-Id").sees(
+				refused(400, -32600, "no Mcp-Session-Id header: send initialize first, and then the id that its answer has"))
+			// One stream carries the messages of all, and one answer at the end.
+			x := c.post(`[{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"slow"}},` + strings.Replace(pingA, `1`, `2`, 1) + `]`)
+			x.sees(``)
+			time.Sleep(500 * time.Millisecond)
+			x.sees("200 text/event-stream\n: ok")
+			c.post(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`).sees(`202`)
+			x.sees(`id: 1_1
+				data: [{"jsonrpc":"2.0","id":2,"result":{}}]
+				$`)
+		})
+	}
+	for _, rev := range []string{Revision20250618, Revision20251125} {
+		h := &HTTPHandler{Server: testServer(t, nil)}
+		talkHTTP(t, h, nil, func(c *web) {
+			c.hello(rev, "{}")
+			c.post(`[` + pingA + `]`).sees(refused(400, -32600, "batches are not part of this revision"))
+		})
+	}
+}
