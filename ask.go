@@ -397,7 +397,7 @@ func (s *FormSchema) Fill(content json.RawMessage) (json.RawMessage, error) {
 			return nil, err
 		}
 	}
-	b := []byte{'{'}
+	var filled []member
 	for _, f := range s.Properties {
 		raw, ok := given[f.Name]
 		if !ok {
@@ -405,21 +405,13 @@ func (s *FormSchema) Fill(content json.RawMessage) (json.RawMessage, error) {
 		}
 		delete(given, f.Name)
 		if raw != nil {
-			b = appendMember(b, f.Name, raw)
+			filled = append(filled, member{f.Name, raw})
 		}
 	}
 	for _, name := range sortedKeys(given) {
-		b = appendMember(b, name, given[name])
+		filled = append(filled, member{name, given[name]})
 	}
-	return append(b, '}'), nil
-}
-
-// appendMember appends a member to an object that is not closed yet.
-func appendMember(b []byte, name string, raw []byte) []byte {
-	if len(b) > 1 {
-		b = append(b, ',')
-	}
-	return append(append(appendString(b, name), ':'), raw...)
+	return merge([]byte("{}"), filled), nil
 }
 
 // orNewID returns id, or a new random one.
@@ -518,9 +510,7 @@ func (p *CreateMessageParams) check(rev revision) error {
 	if p.MaxTokens <= 0 {
 		return fmt.Errorf("mcp: maxTokens of a sampling request must be positive, not %d", p.MaxTokens)
 	}
-	switch p.IncludeContext {
-	case "", "none", "thisServer", "allServers":
-	default:
+	if !slices.Contains([]string{"", "none", "thisServer", "allServers"}, p.IncludeContext) {
 		return fmt.Errorf("mcp: includeContext must be none, thisServer or allServers, not %q", p.IncludeContext)
 	}
 	if !rev.rich() && (p.Tools != nil || p.ToolChoice != nil) {
@@ -548,12 +538,8 @@ func checkTools(p *CreateMessageParams) error {
 		}
 		names[t.Name] = true
 	}
-	if c := p.ToolChoice; c != nil {
-		switch c.Mode {
-		case "", "auto", "required", "none":
-		default:
-			return fmt.Errorf("mcp: mode of toolChoice must be auto, required or none, not %q", c.Mode)
-		}
+	if c := p.ToolChoice; c != nil && !slices.Contains([]string{"", "auto", "required", "none"}, c.Mode) {
+		return fmt.Errorf("mcp: mode of toolChoice must be auto, required or none, not %q", c.Mode)
 	}
 	return nil
 }

@@ -127,7 +127,9 @@ func (c *Client) Connect(ctx context.Context, t Transport) (*ClientSession, erro
 	}
 	cs := &ClientSession{conn: conn}
 	conn.revs = revs
-	conn.p.lose = func(lost *lostSession) { conn.workers.Go(func() { _ = conn.renew(context.Background(), lost) }) }
+	conn.p.lose = func(lost *lostSession) {
+		conn.workers.Go(func() { _ = conn.renew(context.Background(), lost) }) // ends when the session is renewed, or over
+	}
 	if err := cs.open(ctx, revs); err != nil {
 		return nil, errors.Join(err, conn.link.close())
 	}
@@ -135,8 +137,11 @@ func (c *Client) Connect(ctx context.Context, t Transport) (*ClientSession, erro
 	c.sessions[conn] = struct{}{}
 	c.mu.Unlock()
 	if c.opts.KeepAlive > 0 {
-		hangUp := func(cause error) { conn.p.shut(cause); go cs.Close() } // Close waits for the caller of this
-		conn.workers.Go(func() { keepAlive(conn.p, conn.link, c.opts.KeepAlive, conn.rev(), conn.gone, hangUp) })
+		// Close waits for the caller of hangUp, and so runs on a goroutine of its own, which ends with it.
+		hangUp := func(cause error) { conn.p.shut(cause); go cs.Close() }
+		conn.workers.Go(func() { // ends with the session
+			keepAlive(conn.p, conn.link, c.opts.KeepAlive, conn.rev(), conn.gone, hangUp)
+		})
 	}
 	return cs, nil
 }
@@ -235,7 +240,7 @@ type clientConn struct {
 
 	mu         sync.Mutex // guards the fields below
 	schemas    map[string]*outputSchema
-	visits     map[string]chan struct{} // by elicitation id; closed when complete
+	visits     map[string]chan struct{} // by elicitation id; closed by completed
 	subscribed map[string]bool          // what a new session must be told of again
 	level      LoggingLevel             // likewise
 	renewal    *renewal                 // the newest
@@ -243,7 +248,7 @@ type clientConn struct {
 
 // A renewal replaces a session that the server has ended.
 type renewal struct {
-	done chan struct{} // closed when there is a new session, or err
+	done chan struct{} // closed by the goroutine of renew when there is a new session, or err
 	err  error
 	lost int // number of the session that it replaces, less if it failed; guarded by clientConn.mu
 }

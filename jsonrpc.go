@@ -552,7 +552,7 @@ type peer struct {
 	crew      *crew
 	limit     int                             // requests running at once
 	malformed func(data []byte, reason error) // told of what is no message; nil: not told
-	done      chan struct{}                   // closed with cause
+	done      chan struct{}                   // closed by failCalls, when there is a cause
 	lose      func(*lostSession)              // told that the other side has ended the session
 	mute      bool                            // does not answer what is no request: a client
 	crash     bool                            // a panic goes on, after it was logged
@@ -1018,10 +1018,13 @@ type pending struct {
 	progress []Progress
 }
 
-func (c *pending) signal() {
+func (c *pending) signal() { nudge(c.wake) }
+
+// nudge wakes who receives from a channel with room for one.
+func nudge(wake chan<- struct{}) {
 	select {
-	case c.wake <- struct{}{}:
-	default:
+	case wake <- struct{}{}:
+	default: // it is awake already
 	}
 }
 

@@ -1965,17 +1965,21 @@ func merge(base json.RawMessage, more []member) json.RawMessage {
 		return base
 	}
 	var all []member
+	place := map[string]int{} // in all
+	put := func(k member) {
+		if _, ok := place[k.name]; !ok {
+			place[k.name] = len(all)
+			all = append(all, k)
+		}
+		all[place[k.name]] = k
+	}
 	if ix, err := scan(base); err == nil {
 		for name, v := range ix.root().members() {
-			all = append(all, member{name.str(), v.raw()})
+			put(member{name.str(), v.raw()})
 		}
 	}
 	for _, k := range more {
-		if i := slices.IndexFunc(all, func(a member) bool { return a.name == k.name }); i >= 0 {
-			all[i] = k
-		} else {
-			all = append(all, k)
-		}
+		put(k)
 	}
 	text := []byte("{")
 	for i, k := range all {

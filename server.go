@@ -2080,12 +2080,7 @@ func (m *mailbox) put(change func()) {
 }
 
 // nudge wakes whoever carries mail.
-func (m *mailbox) nudge() {
-	select {
-	case m.wake <- struct{}{}:
-	default:
-	}
-}
+func (m *mailbox) nudge() { nudge(m.wake) }
 
 // changed notes that lists have changed.
 func (m *mailbox) changed(lists mailBits) { m.put(func() { m.lists |= lists }) }

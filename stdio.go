@@ -162,10 +162,10 @@ func (c *lines) Close() error { return errors.Join(c.r.Close(), c.w.Close()) }
 func Stdio() Conn { return Lines(pollable(os.Stdin), os.Stdout, 0) }
 
 // interruptible reads from f on a goroutine, so that a blocked Read ends when the
-// result is closed. The goroutine ends at the next input or end of input.
+// result is closed.
 func interruptible(f *os.File) io.ReadCloser {
 	r, w := io.Pipe()
-	go func() {
+	go func() { // ends at the next input or end of input; nothing can wait for it
 		_, err := io.Copy(w, f)
 		w.CloseWithError(err)
 	}()
@@ -258,7 +258,7 @@ type duplex struct {
 	stuck error             // what had not ended in time; set when run returns
 
 	wake chan struct{} // has room for one; from put to the writing goroutine
-	over chan struct{} // closed with err
+	over chan struct{} // closed by endLocked, with err
 
 	mu      sync.Mutex // guards the fields below
 	queue   []*buffer  // what waits to be written
@@ -331,10 +331,7 @@ func (d *duplex) put(ctx context.Context, b *buffer, later bool) error {
 	switch {
 	case busy: // whoever writes goes on
 	case later:
-		select {
-		case d.wake <- struct{}{}:
-		default:
-		}
+		nudge(d.wake)
 	default:
 		d.drain()
 	}
@@ -444,8 +441,9 @@ func (d *duplex) windDown(cause error) {
 // run serves the connection until it is over, or ctx is. It returns nil at the end
 // of input, else why the connection is over.
 func (d *duplex) run(ctx context.Context, identity *Identity) error {
-	d.workers.Go(d.write)
+	d.workers.Go(d.write) // ends with the duplex
 	wound := make(chan struct{})
+	// What is begun when ctx ends, is waited for below.
 	unhook := context.AfterFunc(ctx, func() { d.windDown(context.Cause(ctx)); close(wound) })
 	err, hung := d.readUntilOver(context.WithoutCancel(ctx), identity)
 	if over := d.p.over(); over != nil {
@@ -538,7 +536,7 @@ type link interface {
 // A connLink is a link over a Conn.
 type connLink struct {
 	*duplex
-	ended chan struct{} // closed when the connection is over
+	ended chan struct{} // closed by the goroutine of dialConn when the connection is over
 }
 
 // dialConn starts to read from d's Conn. It does not end with ctx.
@@ -649,11 +647,11 @@ type child struct {
 	stderr *os.File
 	hook   func(string)
 
-	exited chan struct{} // closed when the process has ended
+	exited chan struct{} // closed by wait when the process has ended
 	err    error         // how; set before exited is closed
-	silent chan struct{} // closed when stderr has been read to its end
+	silent chan struct{} // closed by drainStderr when stderr has been read to its end
 	once   sync.Once     // for Close
-	closed chan struct{} // closed when Close is done
+	closed chan struct{} // closed by Close when it is done
 
 	tailMu sync.Mutex // guards tail
 	tail   []byte     // the end of what came on stderr
@@ -696,8 +694,8 @@ func (t *CommandTransport) start() (*child, error) {
 		return nil, err
 	}
 	c.Conn = Lines(c.stdout, c.stdin, t.MaxMessage)
-	c.workers.Go(c.wait)
-	c.workers.Go(c.drainStderr)
+	c.workers.Go(c.wait)        // ends with the process
+	c.workers.Go(c.drainStderr) // ends with stderr, or soon after the process
 	return c, nil
 }
 
