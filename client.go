@@ -376,7 +376,10 @@ func versionError(err error) error {
 	var data struct {
 		Supported []string `json:"supported"`
 	}
-	if errors.As(err, &e) && len(e.Data) > 0 && decodeJSON(e.Data, &data) == nil && data.Supported != nil {
+	switch {
+	case !errors.As(err, &e):
+		return err
+	case len(e.Data) > 0 && decodeJSON(e.Data, &data) == nil && data.Supported != nil:
 		return fmt.Errorf("mcp: the server supports only revisions %s: %w", strings.Join(data.Supported, ", "), err)
 	}
 	return fmt.Errorf("mcp: initialize: %w", err)

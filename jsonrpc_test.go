@@ -988,7 +988,7 @@ func TestClientHangsUp(t *testing.T) {
 		talk(t, refusedBy(t, nil, func(err error) { want(t, "Connect", err, row.err) }), offer+`> {"jsonrpc":"2.0","id":1,`+row.answer+`}`)
 	}
 	talk(t, refusedBy(t, nil, func(err error) {
-		want(t, "Connect", err, "mcp: initialize: mcp: connection closed: EOF")
+		want(t, "Connect", err, "mcp: connection closed: EOF")
 		if !errors.Is(err, ErrClosed) {
 			t.Error("want ErrClosed")
 		}
@@ -1175,7 +1175,7 @@ func TestInitializeIsNotCancelled(t *testing.T) {
 	offer := `< {"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"0"}}}
 	`
 	talk(t, refusedBy(t, &ClientOptions{Timeout: 5 * time.Second}, func(err error) {
-		want(t, "Connect", err, "mcp: initialize: mcp: initialize: neither answer nor progress for 5s")
+		want(t, "Connect", err, "mcp: initialize: neither answer nor progress for 5s")
 	}), offer+". 5s")
 	gone := errors.New("the user went away")
 	talk(t, func(ctx context.Context, c Conn) {

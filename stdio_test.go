@@ -326,7 +326,7 @@ func TestConnThatHangs(t *testing.T) {
 		start = time.Now()
 		client := NewClient(&Implementation{Name: "c", Version: "0"}, &ClientOptions{Timeout: time.Second})
 		_, err = client.Connect(t.Context(), &ConnTransport{Conn: c})
-		want(t, "Connect", err, "mcp: initialize: mcp: initialize: neither answer nor progress for 1s\nmcp: the connection's Close, Read or Write does not return")
+		want(t, "Connect", err, "mcp: initialize: neither answer nor progress for 1s\nmcp: the connection's Close, Read or Write does not return")
 		if took := time.Since(start); took > time.Second+closeLimit+2*inputGrace {
 			t.Errorf("took %v", took)
 		}
