@@ -876,9 +876,9 @@ func TestHTTPRenewalFails(t *testing.T) {
 		ctx := t.Context()
 		checkError(t, "twice", cs.Ping(ctx), "mcp: ping: the server has ended the session")
 		const gone = "mcp: ping: the server has ended the session; no other could be opened: "
-		checkError(t, "503", cs.Ping(ctx), gone+`mcp: initialize: mcp: initialize: POST http://mcp.test/mcp: the server answered 503 Service Unavailable (text/plain): "later"`)
+		checkError(t, "503", cs.Ping(ctx), gone+`mcp: initialize: POST http://mcp.test/mcp: the server answered 503 Service Unavailable (text/plain): "later"`)
 		checkError(t, "error", cs.Ping(ctx), "mcp: ping: "+gone+`mcp: initialize: no (code -5)`)
-		checkError(t, "400", cs.Ping(ctx), gone+`mcp: initialize: mcp: initialize: POST http://mcp.test/mcp: the server answered 400 Bad Request`)
+		checkError(t, "400", cs.Ping(ctx), gone+`mcp: initialize: POST http://mcp.test/mcp: the server answered 400 Bad Request`)
 		checkError(t, "initialized", cs.Ping(ctx), gone+`mcp: sending notifications/initialized: POST http://mcp.test/mcp: the server answered 500 Internal Server Error`)
 		checkError(t, "at last", cs.Ping(ctx), "mcp: ping: the server has ended the session")
 		must(t, cs.Close())
@@ -944,7 +944,7 @@ func TestBUG094SessionOfError(t *testing.T) {
 	}{
 		{reply(200, "application/json\nMcp-Session-Id: junk", `{"jsonrpc":"2.0","id":1,"error":{"code":-5,"message":"no"}}`), "mcp: initialize: no (code -5)"},
 		{reply(400, "application/json\nMcp-Session-Id: junk", `{"jsonrpc":"2.0","id":1,"error":{"code":-5,"message":"no"}}`), "mcp: initialize: no (code -5)"},
-		{reply(500, "application/json\nMcp-Session-Id: junk", ``), "mcp: initialize: mcp: initialize: POST http://mcp.test/mcp: the server answered 500 Internal Server Error (application/json)"},
+		{reply(500, "application/json\nMcp-Session-Id: junk", ``), "mcp: initialize: POST http://mcp.test/mcp: the server answered 500 Internal Server Error (application/json)"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			m := mockServer(t, step{"POST " + initializeBody(1), c.answer}) // and no DELETE
