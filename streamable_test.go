@@ -895,3 +895,307 @@ func TestHTTPBatches(t *testing.T) {
 		})
 	}
 }
+
+const (
+	listA  = `{"jsonrpc":"2.0","id":2,"method":"tools/list"}`
+	noID   = `no Mcp-Session-Id header: send initialize first, and then the id that its answer has`
+	noSuch = `no such session: start a new one with initialize`
+)
+
+// refusedFor is refused, with the id of the request.
+func refusedFor(id string, status, code int, message string, header ...string) string {
+	return strings.Replace(refused(status, code, message, header...), `"error"`, `"id":`+id+`,"error"`, 1)
+}
+
+// BASE-242 BASE-244 EDGE-116 EDGE-117 EDGE-119 EDGE-121
+func TestHTTPSessions(t *testing.T) {
+	h := &HTTPHandler{Server: testServer(t, nil), SessionPrefix: "a1~"}
+	talkHTTP(t, h, nil, func(c *web) {
+		c.post(initializeA).sees("200 application/json\nMcp-Session-Id: a1~*\n" + initializedA)
+		c.post(pingA).sees(pongA)
+		const none = "-Mcp-Session-Id"
+		c.post(listA, none).sees(refusedFor("2", 400, -32600, noID))
+		c.get(none).sees(refused(400, -32600, noID))
+		c.send("DELETE", "", none).sees(refused(400, -32600, noID))
+		const unknown = "Mcp-Session-Id: nope"
+		c.post(listA, unknown).sees(refusedFor("2", 404, -32600, noSuch))
+		c.get(unknown).sees(refused(404, -32600, noSuch))
+		c.send("DELETE", "", unknown).sees(refused(404, -32600, noSuch))
+		c.post(initializeA, unknown).sees(refusedFor("1", 404, -32600, noSuch))
+		c.post(initializeA).sees(refusedFor("1", 400, -32600, "already initialized: initialize without Mcp-Session-Id opens another session"))
+		c.post(listA, "+Mcp-Session-Id: "+c.session).sees(refusedFor("2", 400, -32600, "more than one Mcp-Session-Id header"))
+		// Sessions know nothing of each other: both have a request 1.
+		slow := c.call(1, "slow", "Accept: application/json")
+		first := c.session
+		c.hello2("a1~*")
+		c.post(pingA).sees(pongA)
+		c.post(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`).sees(`202`)
+		slow.sees(``)
+		c.post(pingA, "Mcp-Session-Id: "+first).sees(refusedFor("1", 400, -32600, "a request with this id is still running"))
+		c.post(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`, "Mcp-Session-Id: "+first).sees(`202`)
+		slow.sees("200 text/event-stream\nContent-Length: 0\n$")
+	})
+	h = &HTTPHandler{Server: testServer(t, nil), SessionPrefix: "a b"}
+	talkHTTP(t, h, nil, func(c *web) {
+		c.post(initializeA).sees(refusedFor("1", 500, -32603, `SessionPrefix "a b" has characters that no header may have`))
+		want(t, "sessions", len(h.open), 0)
+	})
+}
+
+// hello2 opens another session.
+func (c *web) hello2(id string) {
+	c.t.Helper()
+	c.post(initializeA, "-Mcp-Session-Id").sees("200 application/json\nMcp-Session-Id: " + id + "\n" + initializedA)
+	c.post(`{"jsonrpc":"2.0","method":"notifications/initialized"}`).sees(`202`)
+}
+
+// BASE-238 BASE-239 BASE-250
+func TestHTTPSessionIDs(t *testing.T) {
+	h := &HTTPHandler{Server: testServer(t, nil)}
+	ids := map[string]bool{}
+	for range 10_000 {
+		s, e := h.newSession(nil)
+		if e != nil {
+			t.Fatal(e)
+		}
+		if ids[s.id] || !regexp.MustCompile(`^[A-Z2-7]{26}$`).MatchString(s.id) { // 26 times 5 bits
+			t.Fatalf("id %q", s.id)
+		}
+		ids[s.id] = true
+		h.dismiss(s.session)
+	}
+}
+
+// BASE-242 BASE-244
+func TestBUG082UnknownSession(t *testing.T) {
+	h := &HTTPHandler{Server: testServer(t, nil)}
+	talkHTTP(t, h, nil, func(c *web) {
+		c.post(`{"jsonrpc":"2.0","id":2,"method":"ping"}`, "Mcp-Session-Id: nope").sees(refusedFor("2", 404, -32600, noSuch))
+		c.post(listA).sees(refusedFor("2", 400, -32600, noID))
+		want(t, "sessions", len(h.open), 0)
+	})
+}
+
+// BASE-244 EDGE-118 EDGE-120
+func TestBUG083DeletedSession(t *testing.T) {
+	var ended journal
+	s := testServer(t, nil)
+	addTool(t, s, "stay", func(ctx context.Context, r *Request) (string, error) {
+		_ = r.Progress(ctx, 1, 0, "")
+		<-ctx.Done()
+		ended.add("%v", context.Cause(ctx))
+		return "cut short", nil
+	})
+	h := &HTTPHandler{Server: s}
+	talkHTTP(t, h, nil, func(c *web) {
+		c.hello(Revision20250618, "{}")
+		stream := c.get()
+		stream.sees("200 text/event-stream\n: ok")
+		begun, undecided := c.call(1, "stay"), c.call(2, "slow", "Accept: application/json")
+		begun.sees(`200 text/event-stream
+			: ok
+
+			id: 2_1
+			data: {"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":1,"progress":1}}`)
+		c.send("DELETE", "").sees(`204`)
+		stream.sees(`$`)
+		begun.sees(`id: 2_2
+			data: {"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"cut short"}]}}
+			$`)
+		undecided.sees(`200 application/json
+			{"jsonrpc":"2.0","id":2,"result":{"content":[{"type":"text","text":"mcp: connection closed: the client ended the session"}],"isError":true}}`)
+		want(t, "cause", ended.String(), "mcp: connection closed: the client ended the session")
+		c.post(pingA).sees(refusedFor("1", 404, -32600, noSuch))
+		c.get().sees(refused(404, -32600, noSuch))
+		c.send("DELETE", "").sees(refused(404, -32600, noSuch))
+	})
+}
+
+// What does not heed the end of its session cannot hold up who waits for it.
+func TestHTTPDeleteStubborn(t *testing.T) {
+	s, release := testServer(t, nil), make(chan struct{})
+	addTool(t, s, "stubborn", func(ctx context.Context, r *Request) (string, error) {
+		if p := string(r.Params); strings.Contains(p, "speak") {
+			_ = r.Notify(ctx, "notifications/x", nil)
+		}
+		<-release
+		return "", r.Notify(ctx, "notifications/x", nil)
+	})
+	h := &HTTPHandler{Server: s}
+	synctest.Test(t, func(t *testing.T) {
+		release = make(chan struct{})
+		c := newWeb(t, h)
+		c.hello(Revision20250618, "{}")
+		undecided := c.call(1, "stubborn", "Accept: application/json")
+		begun := c.post(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"stubborn","_meta":{"speak":1}}}`)
+		begun.sees(`200 text/event-stream
+			: ok
+
+			id: 1_1
+			data: {"jsonrpc":"2.0","method":"notifications/x"}`)
+		c.send("DELETE", "").sees(`204`)
+		time.Sleep(5*time.Second - 1)
+		undecided.sees(``)
+		begun.sees(``)
+		time.Sleep(1)
+		undecided.sees(refused(503, -32603, "ended before there was an answer"))
+		begun.sees(`$`)
+		close(release)
+		c.close(h)
+	})
+}
+
+// BASE-237
+func TestBUG085SessionHeader(t *testing.T) {
+	h := &HTTPHandler{Server: testServer(t, nil)}
+	talkHTTP(t, h, nil, func(c *web) {
+		c.post(initializeA).sees("200 application/json\nMcp-Session-Id: *\n" + initializedA)
+		c.post(`{"jsonrpc":"2.0","method":"notifications/initialized"}`).sees(`202`)
+		c.post(pingA).sees(pongA)
+		c.get().sees("200 text/event-stream\nid: 1_0\nretry: 1000\ndata:")
+		c.send("DELETE", "").sees(`204`)
+	})
+}
+
+// EDGE-123
+func TestBUG086FailedInitialize(t *testing.T) {
+	h := &HTTPHandler{Server: testServer(t, nil)}
+	talkHTTP(t, h, nil, func(c *web) {
+		for range 1000 {
+			if t.Failed() {
+				return
+			}
+			c.post(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}`).sees(`200 application/json
+				{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"initialize: invalid parameters: protocolVersion: missing"}}`)
+			c.post(listA).sees(refusedFor("2", 400, -32600, noID))
+		}
+		synctest.Wait()
+		want(t, "sessions", fmt.Sprint(len(h.open), len(h.sessions), len(h.Server.sessions)), "0 0 0")
+	})
+}
+
+// BASE-185 BASE-248 BASE-249 BASE-251 EDGE-127
+func TestBUG088StolenSession(t *testing.T) {
+	h := &HTTPHandler{Server: testServer(t, nil), Authorize: func(r *http.Request) (*Identity, error) {
+		name := r.Header.Get("Authorization")
+		if name == "" {
+			return nil, fmt.Errorf("no token")
+		}
+		return &Identity{Subject: name}, nil
+	}}
+	talkHTTP(t, h, nil, func(c *web) {
+		c.post(initializeA, "Authorization: a").sees("200 application/json\nMcp-Session-Id: *\n" + initializedA)
+		c.post(pingA, "Authorization: a").sees(pongA)
+		c.post(listA, "Authorization: b").sees(refusedFor("2", 404, -32600, noSuch))
+		c.get("Authorization: b").sees(refused(404, -32600, noSuch))
+		c.send("DELETE", "", "Authorization: b").sees(refused(404, -32600, noSuch))
+		c.post(listA).sees(refused(401, -32600, "not authorized"))
+		c.post(pingA, "Authorization: a").sees(pongA)
+	})
+}
+
+// Any replica can serve a request without a session.
+//
+// BASE-237 BASE-214
+func TestBUG089TwoReplicas(t *testing.T) {
+	for _, rev := range Revisions() {
+		a := &HTTPHandler{Server: testServer(t, nil), Sessionless: true}
+		b := &HTTPHandler{Server: testServer(t, nil), Sessionless: true}
+		mux := http.NewServeMux()
+		mux.Handle("/a", a)
+		mux.Handle("/b", b)
+		talkHTTP(t, a, mux, func(c *web) {
+			c.path, c.session = "/a", "whatever"
+			c.post(strings.Replace(initializeA, "2025-11-25", rev, 1)).sees(`200 application/json
+				{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"` + rev + `","capabilities":{"logging":{},"tools":{}},"serverInfo":{"name":"test","version":"1"}}}`)
+			c.path, c.rev = "/b", rev
+			c.post(`{"jsonrpc":"2.0","method":"notifications/initialized"}`).sees(`202`)
+			c.path = "/a"
+			c.post(`{"jsonrpc":"2.0","id":2,"method":"prompts/list"}`).sees(`200 application/json
+				{"jsonrpc":"2.0","id":2,"error":{"code":-32601,"message":"method \"prompts/list\" is not offered by this server"}}`)
+			c.path = "/b"
+			c.post(`{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"echo","arguments":{"text":"hi"}}}`).sees(`200 application/json
+				{"jsonrpc":"2.0","id":3,"result":{"content":[{"type":"text","text":"hi"}]}}`)
+			c.call(4, "ask").sees(`200 application/json
+				{"jsonrpc":"2.0","id":4,"result":{"content":[{"type":"text","text":"mcp: the client did not declare elicitation.form"}],"isError":true}}`)
+			c.post(`{"jsonrpc":"2.0","id":5,"method":"logging/setLevel","params":{"level":"debug"}}`).sees(`200 application/json
+				{"jsonrpc":"2.0","id":5,"error":{"code":-32601,"message":"a log level needs a session, and this server has none"}}`)
+			want(t, "sessions", fmt.Sprint(len(a.open), len(b.open), len(a.Server.sessions), len(b.Server.sessions)), "0 0 0 0")
+		})
+	}
+}
+
+// A session nobody uses ends; one that has a stream open, or a call that runs while
+// its client waits, does not. A call that nobody waits for keeps it no longer.
+//
+// BASE-243 BASE-244 BASE-266
+func TestHTTPIdle(t *testing.T) {
+	var ended journal
+	s := testServer(t, nil)
+	addTool(t, s, "stay", func(ctx context.Context, r *Request) (string, error) {
+		<-ctx.Done()
+		ended.add("%v", context.Cause(ctx))
+		return "", nil
+	})
+	h := &HTTPHandler{Server: s, IdleTimeout: time.Minute, Comment: -1}
+	talkHTTP(t, h, nil, func(c *web) {
+		c.hello(Revision20250618, "{}")
+		time.Sleep(59 * time.Second)
+		c.post(pingA).sees(pongA)
+		time.Sleep(59 * time.Second)
+		c.post(pingA).sees(pongA)
+		time.Sleep(75 * time.Second) // it is looked for four times a minute
+		c.post(pingA).sees(refusedFor("1", 404, -32600, noSuch))
+		c.get().sees(refused(404, -32600, noSuch))
+		c.send("DELETE", "").sees(refused(404, -32600, noSuch))
+
+		c.hello(Revision20250618, "{}")
+		stream := c.get()
+		stream.sees("200 text/event-stream\n: ok")
+		time.Sleep(time.Hour)
+		c.post(pingA).sees(pongA)
+		stream.drop()
+		call := c.call(1, "stay")
+		time.Sleep(time.Hour)
+		call.sees("200 text/event-stream\n: ok")
+		call.drop()
+		time.Sleep(59 * time.Second)
+		want(t, "ended", ended.String(), "")
+		time.Sleep(16 * time.Second)
+		want(t, "ended", ended.String(), "mcp: connection closed: the session was idle")
+		c.post(pingA).sees(refusedFor("1", 404, -32600, noSuch))
+		want(t, "sessions", fmt.Sprint(len(h.open), len(h.sessions), len(s.sessions)), "0 0 0")
+	})
+}
+
+// At a bound there is an answer that says when to come back. ping is let through.
+func TestHTTPBounds(t *testing.T) {
+	later := func(id, message, after string) string {
+		return refusedFor(id, 503, -32603, message, "Retry-After: "+after)
+	}
+	h := &HTTPHandler{Server: testServer(t, &ServerOptions{MaxRequests: 1}), MaxSessions: 2, MaxStreams: 3}
+	talkHTTP(t, h, nil, func(c *web) {
+		c.hello(Revision20250618, "{}")
+		slow := c.call(1, "slow", "Accept: application/json")
+		slow.sees(``)
+		c.call(2, "slow").sees(later("2", "too many requests at once: the limit is 1", "1"))
+		c.post(`{"jsonrpc":"2.0","id":3,"method":"ping"}`).sees(`200 application/json
+			{"jsonrpc":"2.0","id":3,"result":{}}`)
+		c.get().sees("200 text/event-stream\n: ok")
+		c.get().sees("200 text/event-stream\n: ok")
+		c.post(`{"jsonrpc":"2.0","id":3,"method":"ping"}`).sees(later("3", "too many open exchanges in this session: the limit is 3", "1"))
+		slow.drop()
+		c.hello2("*")
+		c.post(initializeA, "-Mcp-Session-Id").sees(later("1", "too many sessions: the limit is 2", "10"))
+		c.send("DELETE", "").sees(`204`)
+		c.hello2("*")
+	})
+	h = &HTTPHandler{Server: testServer(t, nil), Sessionless: true, MaxSessions: 1}
+	talkHTTP(t, h, nil, func(c *web) {
+		slow := c.call(1, "slow", "Accept: application/json")
+		slow.sees(``)
+		c.post(pingA).sees(refused(503, -32603, "too many sessions: the limit is 1", "Retry-After: 10"))
+		slow.drop()
+		c.post(pingA).sees(pongA)
+	})
+}
