@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"errors"
@@ -13,7 +14,9 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"example.com/mcp"
@@ -32,6 +35,7 @@ type demo struct {
 	*program
 	dir    string                 // the sample folder
 	server func() mcp.Transport   // starts the folder server for it
+	serve  webServer              // likewise, over HTTP
 	client *mcp.Client            // of cs
 	cs     *mcp.ClientSession     // nil before the first step
 	picked *mcp.ResourceTemplate  // of the server's
@@ -44,6 +48,9 @@ type demo struct {
 	changed chan string
 	logged  chan *mcp.LoggingMessageParams
 }
+
+// A webServer starts a server over HTTP. stop ends it; it may be called twice.
+type webServer func(ctx context.Context) (url string, stop func() error, err error)
 
 // A step is a part of the demo. Its function returns what was not as it should be.
 type step struct {
@@ -71,6 +78,7 @@ var steps = []step{
 	{"Sampling", "the server asks the client's model; here a script answers", (*demo).sampling},
 	{"Roots", "the client says in which folders it works, and when they change", (*demo).rootsChanged},
 	{"An old revision", "the same server speaks with a client of 2024", (*demo).oldRevision},
+	{"HTTP", "one server for many clients, each with a session of its own", (*demo).overHTTP},
 }
 
 // runDemo builds the server, makes a sample folder, and goes through the steps.
@@ -95,7 +103,45 @@ func runDemo(ctx context.Context, p *program) error {
 		p.note("starting: " + shellText([]string{binary, d.dir}))
 		return p.commandTransport(exec.Command(binary, d.dir))
 	}
+	d.serve = func(ctx context.Context) (string, func() error, error) {
+		return p.serve(exec.CommandContext(ctx, binary, "-http", "127.0.0.1:0", d.dir))
+	}
 	return d.run(ctx)
+}
+
+// serve starts a server that says on stderr at which URL it serves.
+func (p *program) serve(cmd *exec.Cmd) (url string, stop func() error, err error) {
+	p.note("starting: " + shellText(cmd.Args))
+	stderr, err := cmd.StderrPipe()
+	if err != nil {
+		return "", nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return "", nil, err
+	}
+	lines := bufio.NewScanner(stderr)
+	lines.Scan()
+	_, url, _ = strings.Cut(lines.Text(), "serving at ")
+	read := make(chan struct{})
+	go func() { // ends with the server
+		defer close(read)
+		for lines.Scan() {
+			if p.trace {
+				p.screen.line("server: " + lines.Text())
+			}
+		}
+	}()
+	stop = sync.OnceValue(func() error {
+		if cmd.Process.Signal(syscall.SIGTERM) != nil {
+			_ = cmd.Process.Kill() // where there are no signals
+		}
+		<-read
+		return cmd.Wait()
+	})
+	if !isURL(url) {
+		return "", nil, errors.Join(fmt.Errorf("the server says %q, not where it serves", lines.Text()), stop())
+	}
+	return url, stop, nil
 }
 
 // build builds the folder server of the module that the working directory is in.

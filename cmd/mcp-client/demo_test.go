@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -51,7 +52,7 @@ func TestDemoFails(t *testing.T) {
 			ours, theirs := mcp.Pipe()
 			servers.Go(func() { _ = newTestServer(&watcher{}).Run(context.Background(), theirs) })
 			return &mcp.ConnTransport{Conn: ours}
-		}}
+		}, serve: func(context.Context) (string, func() error, error) { return "", nil, errors.New("no network") }}
 		err := d.run(context.Background())
 		servers.Wait()
 		if code := exitCode(context.Background(), err); code != exitTool {

@@ -412,3 +412,89 @@ func (d *demo) oldRevision(ctx context.Context) error {
 		want(strings.Contains(r.Text(), "both cats"), "this is not the match"),
 		want(r.StructuredContent == nil, "there is structured content, which that revision does not have"))
 }
+
+func (d *demo) overHTTP(ctx context.Context) error {
+	url, stop, err := d.serve(ctx)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	first, err := d.connect(ctx, url, d.options())
+	if err != nil {
+		return err
+	}
+	defer first.Close()
+	o := d.options()
+	o.Roots = []*mcp.Root{{URI: d.uri("notes"), Name: "notes"}}
+	second, err := d.connect(ctx, url, o)
+	if err != nil {
+		return err
+	}
+	defer second.Close()
+	if err := errors.Join(d.atWork(ctx, first), d.apart(ctx, first, second)); err != nil {
+		return err
+	}
+	if err := errors.Join(first.Close(), second.Close(), stop()); err != nil {
+		return err
+	}
+	d.say("SIGTERM ends the server, which lets running calls finish")
+	return nil
+}
+
+// connect connects a client over HTTP.
+func (d *demo) connect(ctx context.Context, url string, o *mcp.ClientOptions) (*mcp.ClientSession, error) {
+	t, err := d.httpTransport(url)
+	if err != nil {
+		return nil, err
+	}
+	return mcp.NewClient(clientInfo, o).Connect(ctx, t)
+}
+
+// atWork shows what a server sends beside answers: on the stream of a call its
+// progress and its question, on the stream that listens an update.
+func (d *demo) atWork(ctx context.Context, cs *mcp.ClientSession) error {
+	for len(d.updated) > 0 {
+		<-d.updated
+	}
+	reports := 0
+	with := cs.With(mcp.CallOptions{Progress: func(mcp.Progress) { reports++ }})
+	r, err := with.CallTool(ctx, "checksum", map[string]any{"path": "notes"})
+	if err != nil {
+		return err
+	}
+	d.say("checksum(path: notes) = %s, after %d reports of progress", r.Text(), reports)
+	uri := d.uri("README.md")
+	if err := cs.Subscribe(ctx, uri); err != nil {
+		return err
+	}
+	d.accept.Store(true)
+	if r, err = cs.CallTool(ctx, "write_file", map[string]any{"path": "README.md", "content": "# Over HTTP\n"}); err != nil {
+		return err
+	}
+	q := d.question()
+	d.say("the server asks: %s", q)
+	d.say("the script answers yes: %s", r.Text())
+	got, err := next(ctx, d.updated, "update")
+	if err != nil {
+		return err
+	}
+	d.say("updated: %s", got)
+	return errors.Join(
+		want(reports >= 2, "there were only %d reports", reports),
+		want(q != "" && !r.IsError, "nobody was asked"),
+		want(got == uri, "this is not the update"))
+}
+
+// apart shows that two clients do not share a session: each has its own roots.
+func (d *demo) apart(ctx context.Context, first, second *mcp.ClientSession) error {
+	r, err := first.ReadResource(ctx, d.uri("README.md"))
+	if err != nil {
+		return err
+	}
+	d.say("reading README.md = %q", r.Contents[0].Text)
+	_, outside := second.ReadResource(ctx, d.uri("README.md"))
+	d.say("reading README.md by a second client, whose root is notes = %v", outside)
+	return errors.Join(
+		want(r.Contents[0].Text == "# Over HTTP\n", "the text is another"),
+		want(errors.Is(outside, mcp.ErrResourceNotFound), "the sessions are not apart"))
+}

@@ -54,8 +54,7 @@ func (o *web) serve(ctx context.Context, s *mcp.Server, stderr io.Writer) error 
 	if ip, ok := l.Addr().(*net.TCPAddr); ok && !ip.IP.IsLoopback() {
 		fmt.Fprintf(stderr, "%s: whoever reaches this address may use the folder: nobody is asked who they are\n", name)
 	}
-	log := slog.New(slog.NewTextHandler(stderr, nil))
-	return h.Serve(ctx, l, logAccess(log, mux))
+	return h.Serve(ctx, l, logAccess(slog.New(slog.NewTextHandler(stderr, nil)), mux))
 }
 
 // logAccess writes a line for each request when it is over: no query and no header,
