@@ -37,6 +37,7 @@ const (
 	maxRunning    = 1024            // requests that one peer runs at once, by default
 	maxNotes      = 1024            // notifications that wait for their handler
 	maxProgress   = 1024            // progress reports that wait for one caller
+	maxWaiting    = 64 << 20        // bytes of the notifications, or of the reports, before the newest has no room
 	slotWait      = time.Second     // of the reader, for a request's slot
 	maxIdle       = 256             // goroutines that a crew keeps
 	maxPooled     = 2 << 20         // bytes of a buffer that is kept
@@ -421,6 +422,14 @@ func parseMessage(v value) (m message) {
 	return m
 }
 
+// size is how much of a notification is kept while it waits, about.
+func (m *message) size() int {
+	if m.params.ix == nil {
+		return len(m.method)
+	}
+	return len(m.method) + len(m.params.ix.data)
+}
+
 // methodName is name as a string, without new memory for the usual ones.
 func methodName(name []byte) string {
 	for _, known := range [...]string{methodToolsCall, noteProgress, noteMessage, methodToolsList, methodResourcesRead, methodPing} {
@@ -564,6 +573,7 @@ type peer struct {
 	running    map[string]*incoming    // by key of the id
 	busy       int                     // requests whose answer is not out yet
 	notes      []*incoming             // notifications that wait
+	noteSize   int                     // bytes that these keep
 	noting     bool                    // a goroutine handles notes
 	noteCancel context.CancelCauseFunc // ends the context of the last one handled; may be nil
 	accepted   uint64                  // notifications ever queued
@@ -908,13 +918,14 @@ func (p *peer) acceptNotification(in *incoming) (answers int) {
 		return 0
 	}
 	p.mu.Lock()
-	if len(p.notes) >= maxNotes {
+	if len(p.notes) >= maxNotes || p.noteSize >= maxWaiting {
 		p.mu.Unlock()
 		p.log.Warn("mcp: notification dropped, too many wait", "method", in.method)
 		return 0
 	}
 	p.accepted++
 	p.notes = append(p.notes, in)
+	p.noteSize += in.size()
 	start := !p.noting
 	p.noting = true
 	p.mu.Unlock()
@@ -954,6 +965,7 @@ func (p *peer) handleNote(in *incoming) {
 func (p *peer) nextNote() *incoming {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.noteSize -= p.notes[0].size()
 	p.notes = p.notes[1:]
 	p.handled++
 	p.noted.open()
@@ -997,10 +1009,12 @@ func (p *peer) acceptProgress(in *incoming) {
 	if c == nil {
 		return
 	}
-	if len(c.progress) >= maxProgress {
-		c.progress = c.progress[:maxProgress-1] // the caller is slow: the newest counts
+	if last := len(c.progress) - 1; last+1 >= maxProgress || c.progressSize >= maxWaiting {
+		c.progressSize -= len(c.progress[last].Message)
+		c.progress = c.progress[:last] // the caller is slow: the newest counts
 	}
 	c.progress = append(c.progress, report)
+	c.progressSize += len(report.Message)
 	c.signal()
 }
 
@@ -1011,11 +1025,12 @@ type pending struct {
 	early func(value) // see callOptions
 
 	// guarded by peer.mu
-	answered bool
-	result   value
-	err      error
-	barrier  uint64 // notifications accepted before the answer
-	progress []Progress
+	answered     bool
+	result       value
+	err          error
+	barrier      uint64 // notifications accepted before the answer
+	progress     []Progress
+	progressSize int // bytes of their messages
 }
 
 func (c *pending) signal() { nudge(c.wake) }
@@ -1196,7 +1211,7 @@ func causeOf(ctx context.Context) error {
 func (p *peer) take(c *pending) (reports []Progress, answered bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	reports, c.progress = c.progress, nil
+	reports, c.progress, c.progressSize = c.progress, nil, 0
 	return reports, c.answered
 }
 

@@ -1738,6 +1738,41 @@ func TestNotificationQueueIsBounded(t *testing.T) {
 	want(t, "dropped", strings.Count(log.String(), "WARN notification dropped, too many wait"), 100)
 }
 
+// Large notifications fill the queue sooner, and large reports the one of a call. What
+// was handled makes room again.
+func TestQueuesAreBoundedInBytes(t *testing.T) {
+	const n = 8 // of which there is room for
+	text := strings.Repeat("x", maxWaiting/n)
+	var log journal
+	c := &pending{wake: make(chan struct{}, 1)}
+	p := newPeer(&clientConn{}, log.logger())
+	p.calls[1], p.noting = c, true // whoever handles notifications is busy
+	p.side.(*clientConn).opened.Store(&greeting{rev: newest})
+	parsed := func(method, params string) *frame {
+		return parseFrame([]byte(`{"jsonrpc":"2.0","method":"` + method + `","params":` + params + `}`))
+	}
+	say := func(f *frame, times int) {
+		for range times {
+			p.accept(t.Context(), f, &arrival{})
+		}
+	}
+	say(parsed("notifications/x", `{"a":"`+text+`"}`), n+2)
+	say(parsed(noteProgress, `{"progressToken":1,"progress":1,"message":"`+text+`"}`), n+2)
+	say(parsed(noteProgress, `{"progressToken":1,"progress":2}`), 1)
+	want(t, "notifications", len(p.notes), n)
+	want(t, "dropped", strings.Count(log.String(), "WARN notification dropped, too many wait"), 2)
+	reports, _ := p.take(c)
+	want(t, "reports", len(reports), n)
+	want(t, "the last one", reports[n-1].Value, 2)
+	p.nextNote()
+	say(parsed("notifications/x", "{}"), 1)
+	want(t, "notifications", len(p.notes), n)
+	for range n {
+		p.nextNote()
+	}
+	want(t, "bytes", fmt.Sprint(p.noteSize, c.progressSize), "0 0")
+}
+
 // talkTo opens a session of a client with a server that is played by do. It runs in a
 // bubble.
 func talkTo(t *testing.T, opts *ClientOptions, do func(cs *ClientSession, server Conn)) {

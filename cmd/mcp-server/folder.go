@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"unicode/utf8"
 
 	"example.com/mcp"
@@ -202,8 +203,26 @@ func (v *view) open(p string) (*os.File, fs.FileInfo, error) {
 	case !info.Mode().IsRegular():
 		return nil, nil, fmt.Errorf("path %q is not a regular file", p)
 	}
-	file, err := root.Open(rest)
+	file, info, err := openRegular(root, rest)
 	return file, info, pathError(p, err)
+}
+
+// openRegular opens what was a regular file a moment ago. What has taken its place must
+// not block, nor be read.
+func openRegular(root *os.Root, name string) (*os.File, fs.FileInfo, error) {
+	file, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	info, err := file.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = errors.New("not a regular file any more")
+	}
+	if err != nil {
+		file.Close()
+		return nil, nil, err
+	}
+	return file, info, nil
 }
 
 // read reads a file of at most maxRead bytes.

@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"path"
 	"regexp"
+	"regexp/syntax"
 	"strings"
 
 	"example.com/mcp"
@@ -22,6 +23,8 @@ const (
 	maxFound     = 100       // files that find_file returns
 	maxLine      = 300       // characters of a line in a result
 	maxSummarise = 256 << 10 // bytes of a text for the client's model
+
+	maxInstructions = 1000 // of a regular expression
 )
 
 // A handler is a tool's function. Its view is closed when it returns.
@@ -175,11 +178,7 @@ type match struct {
 }
 
 func search(ctx context.Context, r *mcp.Request, v *view, in searchInput) (*searchOutput, error) {
-	query := in.Query
-	if !in.Regexp {
-		query = regexp.QuoteMeta(query)
-	}
-	re, err := regexp.Compile(query)
+	re, err := compile(in.Query, in.Regexp)
 	if err != nil {
 		return nil, fmt.Errorf("query: %w", err)
 	}
@@ -193,7 +192,7 @@ func search(ctx context.Context, r *mcp.Request, v *view, in searchInput) (*sear
 			return nil
 		}
 		_ = r.Progress(ctx, float64(out.Files+out.Skipped+1), 0, p)
-		if err != nil || !out.search(v, re, p, in.Max) {
+		if err != nil || !out.search(ctx, v, re, p, in.Max) {
 			out.Skipped++
 			return nil
 		}
@@ -206,9 +205,29 @@ func search(ctx context.Context, r *mcp.Request, v *view, in searchInput) (*sear
 	return out, err
 }
 
+// compile refuses regular expressions whose search takes long: a byte costs up to all
+// instructions.
+func compile(query string, expression bool) (*regexp.Regexp, error) {
+	if !expression {
+		return regexp.Compile(regexp.QuoteMeta(query))
+	}
+	tree, err := syntax.Parse(query, syntax.Perl)
+	if err != nil {
+		return nil, err
+	}
+	program, err := syntax.Compile(tree.Simplify())
+	if err != nil {
+		return nil, err
+	}
+	if len(program.Inst) > maxInstructions {
+		return nil, fmt.Errorf("a regular expression of %d instructions, more than the limit of %d", len(program.Inst), maxInstructions)
+	}
+	return regexp.Compile(query)
+}
+
 // search adds the matches in a file, up to a number of all. It reports whether the
 // file could be searched.
-func (out *searchOutput) search(v *view, re *regexp.Regexp, p string, limit int) bool {
+func (out *searchOutput) search(ctx context.Context, v *view, re *regexp.Regexp, p string, limit int) bool {
 	data, _, err := v.read(p)
 	if err != nil || !isText(data) {
 		return false
@@ -216,6 +235,9 @@ func (out *searchOutput) search(v *view, re *regexp.Regexp, p string, limit int)
 	n := 0
 	for line := range bytes.Lines(data) {
 		n++
+		if ctx.Err() != nil {
+			return false // the walk ends, too
+		}
 		line = bytes.TrimRight(line, "\r\n")
 		if !re.Match(line) {
 			continue

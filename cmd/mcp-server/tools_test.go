@@ -130,6 +130,8 @@ func TestSearch(t *testing.T) {
 			{at{"query": "two", "max": 1}, `{"matches":[{"path":"a/1.txt","line":2,"text":"Two two"}],"files":2,"skipped":1,"truncated":true}`},
 			{at{"query": "none"}, `{"matches":[],"files":3,"skipped":1,"truncated":false}`},
 			{at{"query": "(", "regexp": true}, "error: query: error parsing regexp: missing closing ): `(`"},
+			{at{"query": `\pL{999}`, "regexp": true}, "error: query: a regular expression of 1001 instructions, more than the limit of 1000"},
+			{at{"query": strings.Repeat("x", 2000)}, `{"matches":[],"files":3,"skipped":1,"truncated":false}`},
 			{at{"query": "x", "path": "zzz"}, `error: path "zzz": no such file or directory`},
 			{at{"query": "x", "max": 0}, `error: invalid arguments for tool "search": /max: want at least 1, got 0`},
 		} {
