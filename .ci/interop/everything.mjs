@@ -1,12 +1,34 @@
-// Drives mcp-client against the reference server "everything" over stdio: every
-// tool it lists, every prompt, every resource it lists, a resource of each template.
-// Usage: node everything.mjs MCP-CLIENT SERVER-SCRIPT
+// Drives mcp-client against the reference server "everything": every tool it lists,
+// every prompt, every resource it lists, a resource of each template.
+// Usage: node everything.mjs MCP-CLIENT SERVER-SCRIPT stdio|streamableHttp|sse
 import assert from 'node:assert/strict';
 import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { connect, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 
-const [client, server] = process.argv.slice(2);
-const target = ['--', process.execPath, server, 'stdio'];
+const [client, server, transport] = process.argv.slice(2);
+const target = transport === 'stdio' ? ['--', process.execPath, server, 'stdio'] : [await serve()];
+
+// serve starts the server over HTTP, until this process ends, and returns its URL.
+async function serve() {
+  const probe = createServer().listen(0);
+  await once(probe, 'listening');
+  const { port } = probe.address();
+  probe.close();
+  const child = spawn(process.execPath, [server, transport], { env: { ...process.env, PORT: port }, stdio: 'ignore' });
+  child.unref();
+  process.on('exit', () => child.kill());
+  for (let i = 0; i < 200; i++) {
+    const socket = connect(port, '127.0.0.1');
+    const up = await new Promise((done) => socket.on('connect', () => done(true)).on('error', () => done(false)));
+    socket.destroy();
+    if (up) break;
+    assert.equal(child.exitCode, null, 'the server ended');
+    await new Promise((done) => setTimeout(done, 50));
+  }
+  return `http://127.0.0.1:${port}/${transport === 'sse' ? 'sse' : 'mcp'}`;
+}
 
 // run runs a subcommand and returns the JSON values that it printed.
 function run(args, { code = 0, flags = [] } = {}) {

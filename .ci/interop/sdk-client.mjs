@@ -1,14 +1,18 @@
-// Drives mcp-server with the client of the TypeScript SDK over stdio: initialize,
-// list all, call with progress, cancel a call, read, subscribe and see an update,
-// complete, set the level and see a log line, answer an elicitation and a sampling.
-// Usage: node sdk-client.mjs MCP-SERVER
+// Drives mcp-server with the client of the TypeScript SDK: initialize, list all, call
+// with progress, cancel a call, read, subscribe and see an update, complete, set the
+// level and see a log line, answer an elicitation and a sampling.
+// Usage: node sdk-client.mjs MCP-SERVER stdio|mcp|sse
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtempSync, writeFileSync, existsSync, rmSync, readFileSync, realpathSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { SSEClientTransport } from '@modelcontextprotocol/sdk/client/sse.js';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
+import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import {
   CreateMessageRequestSchema, ElicitRequestSchema, ListRootsRequestSchema,
   LoggingMessageNotificationSchema, ResourceUpdatedNotificationSchema,
@@ -38,7 +42,30 @@ async function until(what, condition) {
 }
 const text = (r) => r.content.map((c) => c.text ?? '').join('\n');
 
-await client.connect(new StdioClientTransport({ command: process.argv[2], args: [dir], stderr: 'inherit' }));
+const [command, transport] = process.argv.slice(2);
+const server = { exited: Promise.resolve(0) };
+switch (transport) {
+  case 'stdio':
+    await client.connect(new StdioClientTransport({ command, args: [dir], stderr: 'inherit' }));
+    break;
+  case 'mcp':
+    await client.connect(new StreamableHTTPClientTransport(await serve()));
+    break;
+  case 'sse':
+    await client.connect(new SSEClientTransport(await serve()));
+    break;
+}
+
+// serve starts the server over HTTP, until this process ends, and returns its URL.
+async function serve() {
+  server.process = spawn(command, ['-http', '127.0.0.1:0', '-sse', dir], { stdio: ['ignore', 'ignore', 'pipe'] });
+  process.on('exit', () => server.process.kill('SIGKILL'));
+  server.exited = once(server.process, 'exit').then(([code]) => code);
+  let said = '';
+  server.process.stderr.on('data', (data) => { said += data; });
+  await until('serving', () => said.includes(`/${transport}\n`));
+  return new URL(said.match(`http://\\S+/${transport}\n`)[0].trim());
+}
 assert.ok(client.getServerVersion().name);
 console.log('initialize', client.getServerVersion().name);
 
@@ -104,4 +131,7 @@ for (const p of prompts) {
   assert.ok(got.messages.length > 0);
 }
 console.log('prompts');
+if (client.transport.terminateSession) await client.transport.terminateSession();
 await client.close();
+server.process?.kill('SIGTERM');
+assert.equal(await server.exited, 0);
