@@ -353,73 +353,83 @@ func parseFrame(data []byte) *frame {
 	return f
 }
 
-func parseMessage(v value) (m message) {
-	if v.kind() != kindObject {
-		m.text, m.bad = v.raw(), Errorf(CodeInvalidRequest, "invalid message: want an object, got %.40s", v.raw())
-		return m
+func parseMessage(v value) message {
+	m, p := message{text: v.raw()}, partsOf(v)
+	if !p.version.is("2.0") {
+		m.err = fmt.Errorf("%w: jsonrpc is %.40s, want \"2.0\"", ErrInvalidResponse, p.version.raw())
 	}
-	var version, id, method, params, result, fault value
+	var known bool
+	m.id, known = parseID(p.id)
+	switch {
+	case v.kind() != kindObject:
+		m.err, m.bad = nil, invalid("want an object, got %.40s", v.raw())
+	case p.method.ix != nil:
+		m.bad = m.request(&p, known)
+	case p.result.ix == nil && p.fault.ix == nil:
+		m.err, m.bad = fmt.Errorf("%w: neither result nor error", ErrInvalidResponse), invalid("no method")
+	default:
+		m.kind = responseMessage
+		if m.err == nil {
+			m.response(p.result, p.fault)
+		}
+	}
+	if m.bad != nil {
+		m.kind = invalidMessage
+	}
+	return m
+}
+
+// parts are the members of a message.
+type parts struct{ version, id, method, params, result, fault value }
+
+func partsOf(v value) (p parts) {
 	for name, w := range v.members() {
 		switch string(name.text()) {
 		case "jsonrpc":
-			version = w
+			p.version = w
 		case "id":
-			id = w
+			p.id = w
 		case "method":
-			method = w
+			p.method = w
 		case "params":
-			params = w
+			p.params = w
 		case "result":
-			result = w
+			p.result = w
 		case "error":
-			fault = w
+			p.fault = w
 		}
 	}
-	known := true
-	if id.kind() != kindNone {
-		m.id, known = parseID(id)
+	return p
+}
+
+func invalid(format string, args ...any) *Error {
+	return Errorf(CodeInvalidRequest, "invalid message: "+format, args...)
+}
+
+// request fills in a request or notification, or says what is wrong with it. known
+// says whether its id can be one.
+func (m *message) request(p *parts, known bool) *Error {
+	m.kind = requestMessage
+	if p.id.ix == nil {
+		m.kind, known = notificationMessage, true
 	}
-	invalid := func(code int, format string, args ...any) message {
-		m.kind, m.text, m.bad = invalidMessage, v.raw(), Errorf(code, format, args...)
-		return m
+	if m.err != nil {
+		return invalid("jsonrpc must be \"2.0\"")
 	}
-	switch {
-	case method.kind() != kindNone:
-		m.kind = requestMessage
-		if id.kind() == kindNone {
-			m.kind = notificationMessage
-		}
-	case result.kind() == kindNone && fault.kind() == kindNone:
-		m.err = fmt.Errorf("%w: neither result nor error", ErrInvalidResponse)
-		return invalid(CodeInvalidRequest, "invalid message: no method")
-	default:
-		m.kind = responseMessage
-	}
-	if !version.is("2.0") {
-		m.err = fmt.Errorf("%w: jsonrpc is %.40s, want \"2.0\"", ErrInvalidResponse, version.raw())
-		if m.kind != responseMessage {
-			return invalid(CodeInvalidRequest, "invalid message: jsonrpc must be \"2.0\"")
-		}
-		return m
-	}
-	if m.kind == responseMessage {
-		m.response(result, fault)
-		return m
-	}
-	m.method = methodName(method.text())
+	m.method = methodName(p.method.text())
 	switch {
 	case !known:
-		return invalid(CodeInvalidRequest, "invalid message: id %.40s is neither a string nor an integer", id.raw())
-	case method.kind() != kindString:
-		return invalid(CodeInvalidRequest, "invalid message: method must be a string")
-	case params.kind() == kindArray:
-		return invalid(CodeInvalidParams, "parameters must be an object, not an array")
-	case params.present() && params.kind() != kindObject:
-		return invalid(CodeInvalidRequest, "invalid message: parameters must be an object")
-	case params.present():
-		m.params = params
+		return invalid("id %.40s is neither a string nor an integer", p.id.raw())
+	case p.method.kind() != kindString:
+		return invalid("method must be a string")
+	case p.params.kind() == kindArray:
+		return Errorf(CodeInvalidParams, "parameters must be an object, not an array")
+	case p.params.present() && p.params.kind() != kindObject:
+		return invalid("parameters must be an object")
+	case p.params.present():
+		m.params = p.params
 	}
-	return m
+	return nil
 }
 
 // size is how much of a notification is kept while it waits, about.

@@ -1878,7 +1878,7 @@ func formatOK(format, s string) bool {
 }
 
 // uriText is what has only characters that a URI can have.
-var uriText = regexp.MustCompile("^([!#$&-;=?-Z\\[\\]_a-z~]|%[[:xdigit:]]{2})*$")
+var uriText = regexp.MustCompile(`^([!#$&-;=?-Z\[\]_a-z~]|%[[:xdigit:]]{2})*$`)
 
 // schemaCache has a *derived for each reflect.Type, and a *dialect with its meta for
 // each metaschema's URI. Servers are made per user or per request: a type is worked on
