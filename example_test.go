@@ -5,10 +5,16 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log"
 	"log/slog"
 	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
 	"os/exec"
+	"os/signal"
 	"strings"
+	"syscall"
 
 	"example.com/mcp"
 )
@@ -517,4 +523,73 @@ func ExampleCommandTransport() {
 		}
 		fmt.Println(resource.URI)
 	}
+}
+
+// A server for many clients, at a path of a mux. Each client has a session of its own.
+// HTTPHandler.ListenAndServe serves the mux and ends well.
+func ExampleHTTPHandler() {
+	handler := &mcp.HTTPHandler{Server: greeter(nil)}
+	mux := http.NewServeMux()
+	mux.Handle("/mcp", handler)
+	mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
+	web := httptest.NewServer(mux)
+	defer web.Close()
+
+	// A page of elsewhere that tries to use it.
+	request, err := http.NewRequest(http.MethodPost, web.URL+"/mcp", strings.NewReader("{}"))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	request.Header.Set("Origin", "https://evil.example")
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	answer.Body.Close()
+	fmt.Println(answer.Status)
+	// Output: 403 Forbidden
+}
+
+// The service ends when it is told to: calls that run may finish.
+func ExampleHTTPHandler_ListenAndServe() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	handler := &mcp.HTTPHandler{
+		Server:       greeter(nil),
+		AllowedHosts: []string{"mcp.example.com"}, // the name that a proxy passes on
+	}
+	mux := http.NewServeMux()
+	mux.Handle("/mcp", handler)
+	mux.Handle("/sse", handler.SSE()) // only for clients that know nothing newer
+	if err := handler.ListenAndServe(ctx, ":8080", mux); err != nil {
+		log.Fatal(err)
+	}
+}
+
+// A client of a server over HTTP. A session that the server has ended, and a stream that
+// was lost, cost no call.
+func ExampleHTTPTransport() {
+	ctx := context.Background()
+	web := httptest.NewServer(&mcp.HTTPHandler{Server: greeter(nil)})
+	defer web.Close()
+
+	client := mcp.NewClient(&mcp.Implementation{Name: "caller", Version: "1.0"}, nil)
+	session, err := client.Connect(ctx, &mcp.HTTPTransport{
+		URL:    web.URL,
+		Header: http.Header{"Authorization": {"Bearer token"}},
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer session.Close()
+	result, err := session.CallTool(ctx, "wave", nil)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(result.Text())
+	// Output: o/
 }
