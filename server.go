@@ -277,14 +277,6 @@ func (g *registry[T]) find(name string) (int, bool) {
 	})
 }
 
-func (g *registry[T]) get(name string) (e T, ok bool) {
-	i, ok := g.find(name)
-	if ok {
-		e = g.entries[i]
-	}
-	return e, ok
-}
-
 func (g *registry[T]) remove(name string) bool {
 	i, ok := g.find(name)
 	if ok {
@@ -1581,6 +1573,17 @@ func parseCursor(kind, cursor string) (last string, ok bool) {
 	return last, ok && err == nil && last != ""
 }
 
+// find finds what the caller may know of.
+func find[T entry](r *Request, g *registry[T], kind, name string) (e T, ok bool) {
+	r.server.mu.RLock()
+	i, ok := g.find(name)
+	if ok {
+		e = g.entries[i]
+	}
+	r.server.mu.RUnlock()
+	return e, ok && r.visible(kind, name)
+}
+
 // visible asks the application whether the caller may know of something.
 func (r *Request) visible(kind, name string) bool {
 	f := r.server.opts.Visible
@@ -1589,10 +1592,8 @@ func (r *Request) visible(kind, name string) bool {
 
 func (s *Server) callTool(ctx context.Context, r *Request, params any) (any, error) {
 	p := params.(*CallToolParams)
-	s.mu.RLock()
-	t, ok := s.tools.get(p.Name)
-	s.mu.RUnlock()
-	if !ok || !r.visible("tool", p.Name) {
+	t, ok := find(r, &s.tools, "tool", p.Name)
+	if !ok {
 		return nil, Errorf(CodeInvalidParams, "unknown tool %.200q", p.Name)
 	}
 	args := r.arguments()
@@ -1687,20 +1688,28 @@ func (s *Server) readResource(ctx context.Context, r *Request, params any) (any,
 
 // findResource finds who serves a URI, and sets r.Variables; nil if nobody does.
 func (s *Server) findResource(r *Request, uri string) (h ResourceHandler, mimeType string) {
-	s.mu.RLock()
-	e, ok := s.resources.get(uri)
-	templates := s.templates.order
-	s.mu.RUnlock()
-	if ok && r.visible("resource", uri) {
+	if e, ok := find(r, &s.resources, "resource", uri); ok {
 		return e.handler, e.def.MIMEType
 	}
+	t, vars := s.matchTemplate(r, uri)
+	if t == nil || !r.visible("resource", uri) {
+		return nil, ""
+	}
+	r.Variables = vars
+	return t.handler, t.def.MIMEType
+}
+
+// matchTemplate finds the first template that a URI matches, and its variables.
+func (s *Server) matchTemplate(r *Request, uri string) (*templateEntry, map[string]string) {
+	s.mu.RLock()
+	templates := s.templates.order
+	s.mu.RUnlock()
 	for _, t := range templates {
-		if vars, ok := t.template.match(uri); ok && r.visible("template", t.def.URITemplate) && r.visible("resource", uri) {
-			r.Variables = vars
-			return t.handler, t.def.MIMEType
+		if vars, ok := t.template.match(uri); ok && r.visible("template", t.def.URITemplate) {
+			return t, vars
 		}
 	}
-	return nil, ""
+	return nil, nil
 }
 
 func (s *Server) subscribe(ctx context.Context, r *Request, params any) (any, error) {
@@ -1774,10 +1783,8 @@ func (ss *session) follows(uri string) string {
 
 func (s *Server) getPrompt(ctx context.Context, r *Request, params any) (any, error) {
 	p := params.(*GetPromptParams)
-	s.mu.RLock()
-	e, ok := s.prompts.get(p.Name)
-	s.mu.RUnlock()
-	if !ok || !r.visible("prompt", p.Name) {
+	e, ok := find(r, &s.prompts, "prompt", p.Name)
+	if !ok {
 		return nil, Errorf(CodeInvalidParams, "unknown prompt %.200q", p.Name)
 	}
 	for _, a := range e.def.Arguments {
@@ -1830,10 +1837,8 @@ func (s *Server) checkReference(r *Request, p *CompleteParams) *Error {
 	var names []string
 	switch p.Ref.Type {
 	case "ref/prompt":
-		s.mu.RLock()
-		e, ok := s.prompts.get(p.Ref.Name)
-		s.mu.RUnlock()
-		if !ok || !r.visible("prompt", p.Ref.Name) {
+		e, ok := find(r, &s.prompts, "prompt", p.Ref.Name)
+		if !ok {
 			return Errorf(CodeInvalidParams, "unknown prompt %.200q", p.Ref.Name)
 		}
 		for _, a := range e.def.Arguments {
@@ -1857,19 +1862,11 @@ func (s *Server) checkReference(r *Request, p *CompleteParams) *Error {
 // findTemplate finds a template by its own text, else the first one that a URI
 // matches.
 func (s *Server) findTemplate(r *Request, ref string) *templateEntry {
-	s.mu.RLock()
-	t, ok := s.templates.get(ref)
-	templates := s.templates.order
-	s.mu.RUnlock()
-	if ok && r.visible("template", ref) {
+	if t, ok := find(r, &s.templates, "template", ref); ok {
 		return t
 	}
-	for _, t := range templates {
-		if _, ok := t.template.match(ref); ok && r.visible("template", t.def.URITemplate) {
-			return t
-		}
-	}
-	return nil
+	t, _ := s.matchTemplate(r, ref)
+	return t
 }
 
 func (s *Server) setLevel(_ context.Context, r *Request, params any) (any, error) {
