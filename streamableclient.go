@@ -33,7 +33,8 @@ const (
 	partTimeout    = 2 * time.Second  // for the end of a call or a session to be taken
 	lingerTimeout  = time.Second      // for a stream to end after its answer
 	lingerBytes    = 256 << 10
-	excerptBytes   = 512 // of a body that is no answer
+	excerptBytes   = 512             // of a body that is no answer
+	excerptTimeout = 5 * time.Second // for that
 	maxRedirects   = 5
 	maxListenFails = 10                     // tries to listen where that never succeeded
 	listenGrace    = 500 * time.Millisecond // for the answer to the first of them
@@ -272,8 +273,8 @@ func (l *httpLink) close() error {
 	}
 	if m := l.member(); m.id != "" && m.number > ended {
 		ctx, cancel := context.WithTimeout(l.ctx, partTimeout)
-		if resp, err := l.do(ctx, http.MethodDelete, l.url, m, nil, nil); err == nil {
-			linger(resp.Body, cancel)
+		if a, err := l.do(ctx, http.MethodDelete, l.url, m, nil, nil); err == nil {
+			a.linger()
 		}
 		cancel()
 	}
@@ -291,9 +292,11 @@ func (l *httpLink) close() error {
 
 // do makes an HTTP request with the headers of the session. body must not change
 // any more: it may still be read when the answer is there.
-func (l *httpLink) do(ctx context.Context, method string, u *url.URL, m membership, body []byte, header http.Header) (*http.Response, error) {
+func (l *httpLink) do(ctx context.Context, method string, u *url.URL, m membership, body []byte, header http.Header) (*httpAnswer, error) {
+	ctx, cancel := context.WithCancel(ctx)
 	r, err := http.NewRequestWithContext(ctx, method, u.String(), bytes.NewReader(body))
 	if err != nil {
+		cancel()
 		return nil, err
 	}
 	for _, h := range []http.Header{l.t.Header, header} {
@@ -315,10 +318,14 @@ func (l *httpLink) do(ctx context.Context, method string, u *url.URL, m membersh
 		r.Header.Set(headerRevision, m.rev.String())
 	}
 	resp, err := l.client.Do(r)
-	if e := (*url.Error)(nil); errors.As(err, &e) {
-		e.URL = bare(u)
+	if err != nil {
+		cancel()
+		if e := (*url.Error)(nil); errors.As(err, &e) {
+			e.URL = bare(u)
+		}
+		return nil, err
 	}
-	return resp, err
+	return &httpAnswer{resp, cancel}, nil
 }
 
 // post sends what gets no answer, and waits until the server has taken it.
@@ -327,18 +334,18 @@ func (l *httpLink) post(ctx context.Context, m membership, data []byte, what str
 	defer cancel()
 	stop := context.AfterFunc(l.ctx, cancel)
 	defer stop()
-	resp, err := l.do(ctx, http.MethodPost, l.endpoint(), m, data, nil)
+	a, err := l.do(ctx, http.MethodPost, l.endpoint(), m, data, nil)
 	if err != nil {
 		return fmt.Errorf("mcp: sending %s: %w", what, err)
 	}
-	defer linger(resp.Body, cancel)
+	defer a.linger()
 	switch {
-	case resp.StatusCode/100 == 2:
+	case a.StatusCode/100 == 2:
 		return nil
-	case resp.StatusCode == http.StatusNotFound && m.id != "":
+	case a.StatusCode == http.StatusNotFound && m.id != "":
 		err = l.lost(m, false)
 	default:
-		err = httpError(resp, resp.Body)
+		err = a.err(a.Body)
 	}
 	return fmt.Errorf("mcp: sending %s: %w", what, err)
 }
@@ -350,27 +357,41 @@ func (l *httpLink) endpoint() *url.URL {
 	return cmp.Or(l.posts, l.url)
 }
 
-// linger gives a body a moment to end, so that its connection can be used again, and
-// closes it. cancel ends its request.
-func linger(body io.ReadCloser, cancel func()) {
-	t := time.AfterFunc(lingerTimeout, cancel)
-	_, _ = io.Copy(io.Discard, io.LimitReader(body, lingerBytes))
-	t.Stop()
-	_ = body.Close()
-	cancel()
+// An httpAnswer is the answer to an HTTP request.
+type httpAnswer struct {
+	*http.Response
+	cancel func() // ends the exchange
 }
 
-// mediaType is the type of a body, without parameters.
-func mediaType(resp *http.Response) string {
-	kind, _, _ := strings.Cut(resp.Header.Get("Content-Type"), ";")
+// linger gives the body a moment to end, so that its connection can be used again, and
+// closes it.
+func (a *httpAnswer) linger() {
+	t := time.AfterFunc(lingerTimeout, a.cancel)
+	_, _ = io.Copy(io.Discard, io.LimitReader(a.Body, lingerBytes))
+	t.Stop()
+	a.cancel()
+	_ = a.Body.Close()
+}
+
+// mediaType is the type of the body, without parameters.
+func (a *httpAnswer) mediaType() string {
+	kind, _, _ := strings.Cut(a.Header.Get("Content-Type"), ";")
 	return strings.ToLower(strings.TrimSpace(kind))
 }
 
-// httpError makes an error of an answer, whose body it reads in part.
-func httpError(resp *http.Response, rest io.Reader) *HTTPError {
-	body, _ := io.ReadAll(io.LimitReader(rest, excerptBytes))
-	return &HTTPError{Method: resp.Request.Method, URL: bare(resp.Request.URL), Status: resp.StatusCode,
-		ContentType: resp.Header.Get("Content-Type"), Body: strings.ToValidUTF8(string(body), "?"), Header: resp.Header}
+// err makes an error of an answer, with the beginning of its body, which may be slow.
+func (a *httpAnswer) err(body io.Reader) *HTTPError {
+	text := a.some(body, excerptBytes)
+	return &HTTPError{Method: a.Request.Method, URL: bare(a.Request.URL), Status: a.StatusCode,
+		ContentType: a.Header.Get("Content-Type"), Body: strings.ToValidUTF8(string(text), "?"), Header: a.Header}
+}
+
+// some reads so much of a body as comes in time.
+func (a *httpAnswer) some(body io.Reader, limit int) []byte {
+	t := time.AfterFunc(excerptTimeout, a.cancel)
+	defer t.Stop()
+	data, _ := io.ReadAll(io.LimitReader(body, int64(limit)))
+	return data
 }
 
 // An httpExchange is a call on its way: a POST, and what is needed to get its answer.
@@ -407,30 +428,28 @@ func (x *httpExchange) post() error {
 	if x.method != methodInitialize { // which belongs to no session
 		x.member = x.l.member()
 	}
-	ctx, cancel := context.WithCancel(x.ctx)
-	resp, err := x.l.do(ctx, http.MethodPost, x.l.endpoint(), x.member, x.data, x.header)
+	a, err := x.l.do(x.ctx, http.MethodPost, x.l.endpoint(), x.member, x.data, x.header)
 	if err != nil {
-		cancel()
 		return err
 	}
-	defer linger(resp.Body, cancel)
+	defer a.linger()
 	switch {
-	case resp.StatusCode == http.StatusNotFound && x.member.id != "":
+	case a.StatusCode == http.StatusNotFound && x.member.id != "":
 		return x.l.lost(x.member, false)
-	case resp.StatusCode/100 == 2:
-		return x.read(resp)
+	case a.StatusCode/100 == 2:
+		return x.read(a)
 	}
-	return x.refused(resp)
+	return x.refused(a)
 }
 
 // read reads a successful answer.
-func (x *httpExchange) read(resp *http.Response) error {
+func (x *httpExchange) read(a *httpAnswer) error {
 	if x.l.oldTransport() { // the answer comes on the one stream
 		x.elsewhere = true
 		return nil
 	}
-	x.meet(resp.Header.Get(headerSession))
-	kind, body := mediaType(resp), bufio.NewReader(resp.Body)
+	x.meet(a.Header.Get(headerSession))
+	kind, body := a.mediaType(), bufio.NewReader(a.Body)
 	if kind == "" {
 		kind = sniff(body)
 	}
@@ -440,7 +459,7 @@ func (x *httpExchange) read(resp *http.Response) error {
 	case typeJSON:
 		return x.readJSON(body)
 	}
-	return httpError(resp, body)
+	return a.err(body)
 }
 
 // meet looks at the session id of an answer, which only that to initialize gives.
@@ -491,15 +510,15 @@ func (x *httpExchange) deliver(data []byte) error {
 
 // refused makes an error of an answer that is no success, or tries the old transport.
 // An error of the protocol is the answer to the call.
-func (x *httpExchange) refused(resp *http.Response) error {
-	data, _ := io.ReadAll(io.LimitReader(resp.Body, int64(x.l.limit)))
-	refusal := httpError(resp, bytes.NewReader(data))
-	if resp.StatusCode == http.StatusUnauthorized || resp.StatusCode == http.StatusForbidden {
+func (x *httpExchange) refused(a *httpAnswer) error {
+	data := a.some(a.Body, x.l.limit)
+	refusal := a.err(bytes.NewReader(data))
+	if a.StatusCode == http.StatusUnauthorized || a.StatusCode == http.StatusForbidden {
 		return refusal
 	}
 	f := parseFrame(trimBOM(data))
 	spoken := f.bad == nil && !f.batch && f.messages[0].kind == responseMessage
-	if !x.mayBeOld(resp.StatusCode, spoken && f.messages[0].id.key() == x.id.key()) {
+	if !x.mayBeOld(a.StatusCode, spoken && f.messages[0].id.key() == x.id.key()) {
 		if spoken {
 			x.l.p.accept(x.l.ctx, f, &arrival{out: x.l, only: x.id})
 		}
@@ -564,20 +583,18 @@ func (x *httpExchange) resume() (final bool, err error) {
 	header := http.Header{}
 	maps.Copy(header, x.header)
 	header.Set(headerEvent, x.last)
-	ctx, cancel := context.WithCancel(x.ctx)
-	resp, err := x.l.do(ctx, http.MethodGet, x.l.url, x.member, nil, header)
+	a, err := x.l.do(x.ctx, http.MethodGet, x.l.url, x.member, nil, header)
 	if err != nil {
-		cancel()
 		return false, err
 	}
-	defer linger(resp.Body, cancel)
+	defer a.linger()
 	switch {
-	case resp.StatusCode == http.StatusOK && mediaType(resp) == typeEvents:
-		return false, x.stream(resp.Body)
-	case resp.StatusCode == http.StatusNotFound && x.member.id != "":
+	case a.StatusCode == http.StatusOK && a.mediaType() == typeEvents:
+		return false, x.stream(a.Body)
+	case a.StatusCode == http.StatusNotFound && x.member.id != "":
 		return true, x.l.lost(x.member, true)
 	}
-	return resp.StatusCode < 500, httpError(resp, resp.Body)
+	return a.StatusCode < 500, a.err(a.Body)
 }
 
 // stream reads events until the call is answered or the stream ends.
@@ -746,63 +763,78 @@ func (l *httpLink) listenSoon(ctx context.Context, m membership) {
 	<-ctx.Done()
 }
 
+// A listener is what is known of the stream of what no request causes.
+type listener struct {
+	member membership
+	heard  bool          // there was such a stream
+	last   string        // id of the last event
+	retry  time.Duration // that the server asked for; -1: it did not
+}
+
 // listen reads what no request causes, from a GET, and comes back when the stream
 // is lost. A server without such a stream is left alone. opened is called once the
 // server has answered.
 func (l *httpLink) listen(ctx context.Context, m membership, opened func()) {
-	retry, last, heard := time.Duration(-1), "", false
-	for fails := 0; heard || fails < maxListenFails; fails++ {
-		header := http.Header{}
-		if last != "" {
-			header.Set(headerEvent, last)
+	h := &listener{member: m, retry: -1}
+	for fails := 0; h.heard || fails < maxListenFails; fails++ {
+		start := time.Now()
+		news, again := l.hear(ctx, h, opened)
+		if news || time.Since(start) > backoffMax {
+			fails = 0
 		}
-		inner, cancel := context.WithCancel(ctx)
-		resp, err := l.do(inner, http.MethodGet, l.url, m, nil, header)
-		opened()
-		if err == nil {
-			switch start := time.Now(); {
-			case resp.StatusCode == http.StatusOK && mediaType(resp) == typeEvents:
-				heard = true
-				if l.readMail(resp.Body, &retry, &last) || time.Since(start) > backoffMax {
-					fails = 0
-				}
-			case resp.StatusCode == http.StatusNotFound && m.id != "" && heard:
-				l.p.lose(l.lost(m, false))
-				heard, fails = false, maxListenFails
-			case resp.StatusCode == http.StatusBadRequest && last != "":
-				last = "" // what was missed is gone
-			case resp.StatusCode < 500 || resp.StatusCode == http.StatusNotImplemented:
-				l.p.log.Debug("mcp: the server has no stream to listen to", "status", resp.StatusCode)
-				heard, fails = false, maxListenFails
-			}
-			linger(resp.Body, cancel)
-		}
-		cancel()
-		if !pause(ctx, retry, fails) {
+		if !again || !pause(ctx, h.retry, fails) {
 			return
 		}
 	}
 }
 
+// hear listens until the stream is lost. It reports whether anything came, and
+// whether there is use in coming back.
+func (l *httpLink) hear(ctx context.Context, h *listener, opened func()) (news, again bool) {
+	header := http.Header{}
+	if h.last != "" {
+		header.Set(headerEvent, h.last)
+	}
+	a, err := l.do(ctx, http.MethodGet, l.url, h.member, nil, header)
+	opened()
+	if err != nil {
+		return false, true
+	}
+	defer a.linger()
+	switch {
+	case a.StatusCode == http.StatusOK && a.mediaType() == typeEvents:
+		h.heard = true
+		return l.readMail(a.Body, h), true
+	case a.StatusCode == http.StatusNotFound && h.member.id != "" && h.heard:
+		l.p.lose(l.lost(h.member, false))
+		return false, false
+	case a.StatusCode == http.StatusBadRequest && h.last != "":
+		h.last = "" // what was missed is gone
+		return false, true
+	}
+	l.p.log.Debug("mcp: the server did not let itself be listened to", "status", a.StatusCode)
+	return false, a.StatusCode >= 500 && a.StatusCode != http.StatusNotImplemented
+}
+
 // readMail reads a listening stream. It reports whether anything came.
-func (l *httpLink) readMail(body io.Reader, retry *time.Duration, last *string) (any bool) {
+func (l *httpLink) readMail(body io.Reader, h *listener) (news bool) {
 	for e, err := range events(body, l.limit) {
 		if err != nil {
 			l.p.log.Debug("mcp: a listening stream ended", "error", err)
-			return any
+			return news
 		}
-		any = true
+		news = true
 		if e.hasID {
-			*last = e.id
+			h.last = e.id
 		}
 		if e.retry >= 0 {
-			*retry = e.retry
+			h.retry = e.retry
 		}
 		if e.isMessage() {
 			l.p.accept(l.ctx, parseFrame(e.data), &arrival{out: l})
 		}
 	}
-	return any
+	return news
 }
 
 func (l *httpLink) oldTransport() bool {
@@ -816,31 +848,33 @@ func (l *httpLink) oldTransport() bool {
 func (l *httpLink) useOldTransport(ctx context.Context) error {
 	inner, cancel := context.WithCancelCause(l.ctx)
 	stop := context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })
-	resp, err := l.do(inner, http.MethodGet, l.url, membership{}, nil, nil)
+	a, err := l.do(inner, http.MethodGet, l.url, membership{}, nil, nil)
 	if err != nil {
 		cancel(nil)
 		return err
 	}
-	if resp.StatusCode != http.StatusOK || mediaType(resp) != typeEvents {
+	if a.StatusCode != http.StatusOK || a.mediaType() != typeEvents {
 		defer cancel(nil)
-		defer resp.Body.Close()
-		return httpError(resp, resp.Body)
+		defer a.linger()
+		return a.err(a.Body)
 	}
-	next, end := iter.Pull2(events(resp.Body, l.limit))
+	next, end := iter.Pull2(events(a.Body, l.limit))
 	e, err, ok := next()
-	posts, parseErr := resp.Request.URL.Parse(string(e.data))
+	posts, parseErr := a.Request.URL.Parse(string(e.data))
 	switch {
 	case !ok || err != nil:
 		err = cmp.Or(err, context.Cause(inner), io.ErrUnexpectedEOF)
-	case e.name != "endpoint" || parseErr != nil:
+	case e.name != "endpoint":
 		err = fmt.Errorf("the first event is %q, want endpoint", cmp.Or(e.name, "message"))
+	case parseErr != nil:
+		err = errors.New("the endpoint is no URL")
 	case origin(posts) != origin(l.url):
 		err = fmt.Errorf("the endpoint %s has another origin", bare(posts))
 	}
 	if err != nil {
 		end()
 		cancel(err)
-		_ = resp.Body.Close()
+		_ = a.Body.Close()
 		return err
 	}
 	stop()
@@ -849,7 +883,7 @@ func (l *httpLink) useOldTransport(ctx context.Context) error {
 	l.mu.Unlock()
 	l.work(func() {
 		defer cancel(nil)
-		defer resp.Body.Close()
+		defer a.Body.Close()
 		defer end()
 		l.readAllMail(next)
 	})

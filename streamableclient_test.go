@@ -3,18 +3,16 @@ package mcp
 import (
 	"bytes"
 
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"iter"
+	"log/slog"
 	"math/rand/v2"
 	"net"
 	"net/http"
-	"net/http/httptest"
-	"reflect"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -32,6 +30,8 @@ import (
 //
 //	POST id=abc rev=2025-06-18 {"jsonrpc":"2.0","id":2,"method":"ping"}
 //	GET id=abc last=7
+//
+// If it does not come to /mcp, what it comes to stands before the body.
 type step struct {
 	request string
 	answer  http.HandlerFunc
@@ -52,9 +52,11 @@ type mock struct {
 
 // mockServer is a mock for the length of a bubble.
 func mockServer(t *testing.T, steps ...step) *mock {
-	m := &mock{t: t, start: time.Now(), ln: listenMemory(t), steps: steps}
+	m := &mock{t: t, start: time.Now(), ln: listenMemory(), steps: steps}
 	serveMemory(t, m.ln, m)
 	t.Cleanup(func() {
+		m.mu.Lock()
+		defer m.mu.Unlock()
 		for _, s := range m.steps {
 			t.Errorf("never came: %s", s.request)
 		}
@@ -79,6 +81,9 @@ func (m *mock) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		for _, v := range r.Header.Values(h.name) {
 			said += " " + h.short + "=" + v
 		}
+	}
+	if at := r.URL.RequestURI(); at != "/mcp" && r.URL.Path != "/mcp" {
+		said += " " + at
 	}
 	said = strings.TrimSpace(said + " " + string(body))
 	types := map[string]string{"POST": "application/json application/json, text/event-stream", "GET": " text/event-stream"}
@@ -146,9 +151,18 @@ type memoryListener struct {
 	done  chan struct{} // closed by Close
 	once  sync.Once
 	dials atomic.Int32
+	open  atomic.Int32 // connections
 }
 
-func listenMemory(t *testing.T) *memoryListener {
+// A countedConn is counted as long as it is open.
+type countedConn struct {
+	net.Conn
+	close func()
+}
+
+func (c *countedConn) Close() error { c.close(); return c.Conn.Close() }
+
+func listenMemory() *memoryListener {
 	return &memoryListener{conns: make(chan net.Conn), done: make(chan struct{})}
 }
 
@@ -169,7 +183,8 @@ func (l *memoryListener) dial(ctx context.Context, _, _ string) (net.Conn, error
 	select {
 	case l.conns <- theirs:
 		l.dials.Add(1)
-		return ours, nil
+		l.open.Add(1)
+		return &countedConn{ours, sync.OnceFunc(func() { l.open.Add(-1) })}, nil
 	case <-l.done:
 		return nil, net.ErrClosed
 	case <-ctx.Done():
@@ -954,4 +969,811 @@ func TestBUG094SessionOfError(t *testing.T) {
 	}
 }
 
-var _ = []any{cmp.Or[int], json.Marshal, errors.Is, iter.Seq[int](nil), rand.N[int], httptest.NewServer, reflect.DeepEqual}
+// connectError is the error of Connect, of which nothing may be left.
+func connectError(t *testing.T, tr *HTTPTransport) error {
+	t.Helper()
+	cs, err := NewClient(&Implementation{Name: "c", Version: "0"}, nil).Connect(t.Context(), tr)
+	if err == nil {
+		t.Error("Connect: no error")
+		must(t, cs.Close())
+	}
+	return err
+}
+
+// BUG-113: 307 and 308 are followed within the origin, with method, body and headers;
+// everything else is an error that names the target, and nothing is sent there.
+//
+// EDGE-197 BASE-240
+func TestBUG113Redirects(t *testing.T) {
+	const away = "mcp: initialize: Post \"http://mcp.test/mcp\": the server redirects"
+	for _, c := range []struct {
+		status       int
+		target, want string
+	}{
+		{307, "/mcp/", ""},
+		{308, "http://mcp.test:80/mcp/", ""},
+		{301, "/mcp/?token=secret", away + " (301) to http://mcp.test/mcp/: use that URL"},
+		{302, "/mcp/", away + " (302) to http://mcp.test/mcp/: use that URL"},
+		{303, "/mcp/", away + " (303) to http://mcp.test/mcp/: use that URL"},
+		{307, "http://other.test/mcp?token=secret", away + " to another origin, http://other.test/mcp"},
+		{308, "https://mcp.test/mcp", away + " to another origin, https://mcp.test/mcp"},
+		{307, "http://mcp.test:8080/mcp", away + " to another origin, http://mcp.test:8080/mcp"},
+		{307, "/again", "mcp: initialize: Post \"http://mcp.test/mcp\": more than 5 redirects"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			var reached journal
+			m := mockServer(t)
+			if c.want == "" {
+				m.steps = append(append(opened(1, "abc", Revision20251125), step{of("POST", "abc", Revision20251125) + ping(2), eventReply("id: 7\n\n")},
+					step{of("GET", "abc", Revision20251125) + "last=7", eventReply("data: " + pong(2) + "\n\n")}), parting("abc", Revision20251125))
+			}
+			ln := listenMemory()
+			serveMemory(t, ln, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.Host != "mcp.test" && r.Host != "mcp.test:80" {
+					t.Errorf("reached %s", r.Host)
+				}
+				want(t, "Authorization", r.Header.Get("Authorization"), "Bearer secret")
+				if r.URL.Path == "/mcp/" {
+					reached.add("%s", r.Method)
+					r.URL.Path = "/mcp"
+					m.ServeHTTP(w, r)
+					return
+				}
+				w.Header().Set("Location", c.target)
+				w.WriteHeader(c.status)
+			}))
+			tr := &HTTPTransport{URL: "http://mcp.test/mcp?key=secret", Client: ln.client(), NoListen: true, Header: http.Header{"Authorization": {"Bearer secret"}}}
+			if c.want != "" {
+				checkError(t, c.target, connectError(t, tr), c.want)
+				want(t, "reached", &reached, "")
+				return
+			}
+			cs := m.connect(tr, nil)
+			must(t, cs.Ping(t.Context()), cs.Close())
+			want(t, "reached", &reached, "POST; POST; POST; GET; DELETE")
+		})
+	}
+}
+
+// A session id is a secret: no error and no log line has it, nor what is secret in
+// URLs.
+//
+// BASE-240
+func TestHTTPSecrets(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const secret = "hush"
+		var errs []error
+		var log lockedBuffer
+		ln, requests := listenMemory(), atomic.Int32{}
+		serveMemory(t, ln, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			body, _ := io.ReadAll(r.Body)
+			n := requests.Add(1)
+			switch {
+			case n == 1:
+				reply(200, "application/json\nMcp-Session-Id: hush", initializeAnswer(1, Revision20251125))(w, r)
+			case strings.Contains(string(body), noteInitialized):
+				reply(202, "")(w, r)
+			case n == 3: // the listener
+				eventReply("id: 7\ndata: x\n\n", "data: "+strings.Repeat("x", 2000))(w, r)
+			case n == 4:
+				reply(200, "text/html\nMcp-Session-Id: hush-hush", "x")(w, r)
+			case n == 5, r.Method == http.MethodPost && strings.Contains(string(body), methodInitialize):
+				panic(http.ErrAbortHandler)
+			case n == 6:
+				eventReply("id: 7\ndata: x\n\n")(w, r)
+			default:
+				reply(404, "text/plain", "no such session")(w, r)
+			}
+		}))
+		tr := &HTTPTransport{URL: "http://user:hush@mcp.test/mcp?key=hush", Client: ln.client(), MaxMessage: 1000}
+		opts := &ClientOptions{Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))}
+		cs, err := NewClient(&Implementation{Name: "c", Version: "0"}, opts).Connect(t.Context(), tr)
+		must(t, err)
+		for range 5 {
+			errs = append(errs, cs.Ping(t.Context()))
+		}
+		time.Sleep(time.Minute)
+		must(t, cs.Close())
+		for _, err := range errs {
+			if err == nil || strings.Contains(err.Error(), secret) {
+				t.Errorf("error: %v", err)
+			}
+		}
+		if text := log.String(); strings.Contains(text, secret) || text == "" {
+			t.Errorf("log: %s", text)
+		}
+	})
+}
+
+// BUG-110: however a server refuses to be listened to, the session is usable, and
+// the GET is not repeated.
+//
+// BASE-224 BASE-225 EDGE-188 EDGE-196
+func TestBUG110ListenRefused(t *testing.T) {
+	for name, answer := range map[string]http.HandlerFunc{"405": reply(405, ""), "404": reply(404, ""), "400": reply(400, "text/plain", "no"), "401": reply(401, ""),
+		"501": reply(501, ""), "204": reply(204, ""), "html": reply(200, "text/html", "<html>"), "endless html": reply(200, "text/html", "<html>", hang), "silent": untilGone} {
+		t.Run(name, func(t *testing.T) {
+			eachRevision(t, func(t *testing.T, rev string) {
+				synctest.Test(t, func(t *testing.T) {
+					m := mockServer(t, append(opened(1, "abc", rev), step{strings.TrimSpace(of("GET", "abc", rev)), answer},
+						step{of("POST", "abc", rev) + ping(2), jsonReply(pong(2))}, parting("abc", rev))...)
+					tr := m.transport()
+					tr.NoListen = false
+					cs := m.connect(tr, nil)
+					if took := time.Since(m.start); took > listenGrace || name != "silent" && took > 0 {
+						t.Errorf("Connect took %v", took)
+					}
+					time.Sleep(time.Hour)
+					must(t, cs.Ping(t.Context()), cs.Close())
+					want(t, "GETs", len(m.times("GET")), 1)
+				})
+			})
+		})
+	}
+}
+
+// What no request causes is listened to on a GET, which is made again when it is lost:
+// after the last event, or from now on if that is not known any more; when the server
+// asks for it, else later and later.
+//
+// BASE-224 BASE-226 EDGE-129
+func TestHTTPListen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		note := func(n int) string {
+			return fmt.Sprintf("data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/message\",\"params\":{\"level\":\"info\",\"data\":%d}}\n\n", n)
+		}
+		get := strings.TrimSpace(of("GET", "abc", Revision20251125))
+		m := mockServer(t, append(opened(1, "abc", Revision20251125),
+			step{get, eventReply("id: 1\n"+note(1), "id: 2\nretry: 3000\n"+note(2), "data: no message\n\n", cut)},
+			step{get + " last=2", eventReply(note(3))},
+			step{get + " last=2", reply(400, "")},
+			step{get, reply(503, "")},
+			step{get, eventReply(cut)},
+			step{get, eventReply("data: "+`{"jsonrpc":"2.0","id":"s","method":"ping"}`+"\n\n", hang)},
+			step{of("POST", "abc", Revision20251125) + `{"jsonrpc":"2.0","id":"s","result":{}}`, reply(202, "")},
+			parting("abc", Revision20251125))...)
+		var got journal
+		tr := m.transport()
+		tr.NoListen = false
+		cs := m.connect(tr, &ClientOptions{LoggingMessage: func(_ context.Context, _ *ClientSession, p *LoggingMessageParams) { got.add("%s", p.Data) }})
+		time.Sleep(time.Minute)
+		must(t, cs.Close())
+		want(t, "notifications", &got, "1; 2; 3")
+		at := gaps(m.times("GET"))
+		want(t, "asked for", at[:2], []time.Duration{3 * time.Second, 3 * time.Second})
+		for i, gap := range at[2:] { // what is asked for is the least
+			if base := backoffMin << (i + 1); gap < 3*time.Second || gap >= max(3*time.Second+1, base+base/2) {
+				t.Errorf("wait %d: %v", i, gap)
+			}
+		}
+		want(t, "GETs", len(at), 5)
+	})
+}
+
+// A server that was heard once is asked again for ever, if seldom; one that never was
+// a bounded number of times.
+func TestHTTPListenAgain(t *testing.T) {
+	for _, heard := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			gets := 0
+			m := mockServer(t, append(opened(1, "abc", Revision20251125), parting("abc", Revision20251125))...)
+			ln := listenMemory()
+			serveMemory(t, ln, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				switch {
+				case r.Method != http.MethodGet:
+					m.ServeHTTP(w, r)
+				case heard && gets == 0:
+					gets++
+					eventReply(": hi\n\n")(w, r)
+				default:
+					gets++
+					reply(503, "")(w, r)
+				}
+			}))
+			cs := m.connect(&HTTPTransport{URL: "http://mcp.test/mcp", Client: ln.client()}, nil)
+			time.Sleep(time.Hour)
+			must(t, cs.Close())
+			switch {
+			case !heard:
+				want(t, "GETs", gets, maxListenFails)
+			case gets < 80 || gets > 130: // every 30 to 45 seconds
+				t.Errorf("%d GETs", gets)
+			}
+		})
+	}
+}
+
+// BUG-095: 404 to a listener that comes back is final: the session is lost, and
+// renewed; nothing stays open.
+func TestBUG095ListenerFindsSessionLost(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := mockServer(t, slices.Concat(opened(1, "a", Revision20251125), []step{
+			{"GET id=a rev=2025-11-25", eventReply(": hi\n\n", wait)}, {"GET id=a rev=2025-11-25", reply(404, "text/plain", "gone")}},
+			opened(2, "b", Revision20251125), []step{
+				{"GET id=b rev=2025-11-25", eventReply(": hi\n\n", hang)}, {of("POST", "b", Revision20251125) + ping(3), jsonReply(pong(3))}, parting("b", Revision20251125)})...)
+		tr := m.transport()
+		tr.NoListen = false
+		var renewed journal
+		cs := m.connect(tr, &ClientOptions{SessionRenewed: func(context.Context, *ClientSession) { renewed.add("renewed") }})
+		time.Sleep(20 * time.Second)
+		want(t, "events", &renewed, "renewed")
+		must(t, cs.Ping(t.Context()), cs.Close())
+		near(t, "second GET", m.times("GET")[1]-10*time.Second, backoffMin)
+	})
+}
+
+// When a session is renewed, nobody listens to the one before any more.
+func TestHTTPListenRenewed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var ended journal
+		m := mockServer(t, slices.Concat(opened(1, "a", Revision20251125), []step{{"GET id=a rev=2025-11-25", func(w http.ResponseWriter, r *http.Request) {
+			eventReply(": hi\n\n", hang)(w, r)
+			ended.add("old stream ended")
+		}}}, forgotten(ping(2)), opened(3, "b", Revision20251125), []step{
+			{"GET id=b rev=2025-11-25", eventReply(": hi\n\n", hang)}, {of("POST", "b", Revision20251125) + ping(4), jsonReply(pong(4))}, parting("b", Revision20251125)})...)
+		tr := m.transport()
+		tr.NoListen = false
+		cs := m.connect(tr, nil)
+		must(t, cs.Ping(t.Context()))
+		synctest.Wait()
+		want(t, "events", &ended, "old stream ended")
+		must(t, cs.Close())
+	})
+}
+
+// BUG-106: a server that keeps the stream open after the answer keeps neither the call
+// nor Close waiting, over HTTP/1.1 and HTTP/2; the stream is closed soon after.
+//
+// EDGE-189
+func TestBUG106StreamStaysOpen(t *testing.T) {
+	for _, http2 := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			var left journal
+			post := of("POST", "abc", Revision20251125)
+			var start time.Time
+			open := func(id int) http.HandlerFunc {
+				return func(w http.ResponseWriter, r *http.Request) {
+					want(t, "HTTP/2", r.ProtoMajor == 2, http2)
+					eventReply("data: "+pong(id)+"\n\n", hang)(w, r)
+					left.add("%d left after %v", id, time.Since(start))
+				}
+			}
+			m := mockServer(t, append(opened(1, "abc", Revision20251125), step{post + ping(2), open(2)}, step{post + ping(3), open(3)}, parting("abc", Revision20251125))...)
+			tr := m.transport()
+			protocols := &http.Protocols{}
+			protocols.SetHTTP1(!http2)
+			protocols.SetUnencryptedHTTP2(http2)
+			tr.Client.Transport.(*http.Transport).Protocols = protocols
+			cs := m.connect(tr, nil)
+			start = time.Now()
+			must(t, cs.Ping(t.Context()))
+			want(t, "time passed", time.Since(start), time.Duration(0))
+			time.Sleep(lingerTimeout)
+			synctest.Wait()
+			start = time.Now()
+			must(t, cs.Ping(t.Context()), cs.Close())
+			want(t, "time passed", time.Since(start), time.Duration(0))
+			synctest.Wait()
+			want(t, "streams", &left, "2 left after 1s; 3 left after 0s")
+		})
+	}
+}
+
+// BUG-107: bodies are read to their end, so that connections are used again.
+func TestBUG107ConnectionsAreReused(t *testing.T) {
+	var steps []step
+	for id := 2; id < 102; id++ {
+		steps = append(steps, step{of("POST", "abc", Revision20251125) + ping(id), eventReply("data: " + pong(id) + "\n\n")})
+	}
+	inSession(t, Revision20251125, nil, steps, func(ctx context.Context, m *mock, cs *ClientSession) {
+		for range 100 {
+			must(t, cs.Ping(ctx))
+			synctest.Wait() // the end of the body may come after the answer
+		}
+		want(t, "connections", m.ln.dials.Load(), 1)
+	})
+}
+
+// BUG-109: whatever success a server answers to a notification, and whatever body it
+// adds, it has taken it.
+//
+// EDGE-192
+func TestBUG109NotificationTaken(t *testing.T) {
+	for _, answer := range []http.HandlerFunc{reply(200, "Content-Length: 0"), reply(204, ""), reply(200, "application/json", "{}"), reply(200, "text/html", "<html>"),
+		eventReply("data: {}\n\n"), eventReply(": hi\n\n", hang), jsonReplyCut(pong(1))} {
+		synctest.Test(t, func(t *testing.T) {
+			steps := append(opened(1, "abc", Revision20251125), step{of("POST", "abc", Revision20251125) + ping(2), jsonReply(pong(2))}, parting("abc", Revision20251125))
+			steps[1].answer = answer
+			m := mockServer(t, steps...)
+			cs := m.connect(m.transport(), nil)
+			must(t, cs.Ping(t.Context()), cs.Close())
+		})
+	}
+}
+
+// BUG-112: the type of an answer may have parameters, or be missing; what is no answer
+// is shown.
+func TestBUG112ContentTypes(t *testing.T) {
+	post := of("POST", "abc", Revision20251125)
+	inSession(t, Revision20251125, nil, []step{
+		{post + ping(2), reply(200, "", pong(2))},
+		{post + ping(3), reply(200, "application/json; charset=utf-8", pong(3))},
+		{post + ping(4), reply(200, "text/event-stream; charset=utf-8", "data: "+pong(4)+"\n\n")},
+		{post + ping(5), reply(200, "text/html", "<html>Please log in</html>"+strings.Repeat("x", 1000))},
+	}, func(ctx context.Context, m *mock, cs *ClientSession) {
+		must(t, cs.Ping(ctx), cs.Ping(ctx), cs.Ping(ctx))
+		checkError(t, "login page", cs.Ping(ctx), `mcp: ping: POST http://mcp.test/mcp: the server answered 200 OK (text/html): "<html>Please log in</html>`+strings.Repeat("x", excerptBytes-26)+`"`)
+	})
+}
+
+// endless answers for ever.
+func endless(status int, kind, begin, text string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", kind)
+		w.WriteHeader(status)
+		_, err := io.WriteString(w, begin)
+		for err == nil {
+			_, err = io.WriteString(w, strings.Repeat(text, 1000))
+		}
+	}
+}
+
+// Bodies without an end are not read to it.
+//
+// EDGE-198
+func TestHTTPEndlessBodies(t *testing.T) {
+	post := of("POST", "abc", Revision20251125)
+	for _, c := range []struct {
+		answer http.HandlerFunc
+		want   string
+	}{
+		{endless(200, "application/json", "", " "), "mcp: ping: an answer of more than 1000 bytes"},
+		{endless(200, "application/json", pong(2), " "), "mcp: ping: an answer of more than 1000 bytes"},
+		{endless(200, "text/event-stream", "", "data: x"), "mcp: ping: the stream broke off before the answer: a line of more than 1000 bytes"},
+		{endless(200, "text/event-stream", "", "data: x\n"), "mcp: ping: the stream broke off before the answer: an event of more than 1000 bytes"},
+		{endless(200, "text/event-stream", "", ":"), "mcp: ping: the stream broke off before the answer: a line of more than 1000 bytes"},
+		{endless(200, "text/event-stream", "data: "+pong(2)+"\n\n", ":\n"), ""},
+		{endless(200, "text/html", "", "x"), `mcp: ping: POST http://mcp.test/mcp: the server answered 200 OK (text/html): "` + strings.Repeat("x", excerptBytes) + `"`},
+		{endless(500, "text/html", "", "x"), `mcp: ping: POST http://mcp.test/mcp: the server answered 500 Internal Server Error (text/html): "` + strings.Repeat("x", excerptBytes) + `"`},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			m := mockServer(t, append(opened(1, "abc", Revision20251125), step{post + ping(2), c.answer}, step{post + ping(3), jsonReply(pong(3))}, parting("abc", Revision20251125))...)
+			tr := m.transport()
+			tr.MaxMessage = 1000
+			cs := m.connect(tr, nil)
+			checkError(t, "Ping", cs.Ping(t.Context()), c.want)
+			must(t, cs.Ping(t.Context()), cs.Close())
+		})
+	}
+}
+
+type failure struct{ times int }
+
+func (f *failure) Error() string { return fmt.Sprint("failure ", f.times) }
+
+// A tripper is an http.RoundTripper that may fail.
+type tripper func(*http.Request) (*http.Response, error)
+
+func (f tripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// BUG-115: errors of the transport keep their type. Each costs its call, and never the
+// session.
+func TestBUG115TypedErrors(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := mockServer(t, append(opened(1, "abc", Revision20251125), step{of("POST", "abc", Revision20251125) + ping(3), jsonReply(pong(3))}, parting("abc", Revision20251125))...)
+		tr, fails := m.transport(), &failure{1}
+		inner := tr.Client.Transport
+		tr.Client.Transport = tripper(func(r *http.Request) (*http.Response, error) {
+			if fails != nil {
+				return nil, fails
+			}
+			return inner.RoundTrip(r)
+		})
+		var got *failure
+		if err := connectError(t, tr); !errors.As(err, &got) || got != fails {
+			t.Errorf("Connect: %v", err)
+		}
+		fails = nil
+		tr = &HTTPTransport{URL: tr.URL, Client: tr.Client, NoListen: true}
+		cs := m.connect(tr, nil)
+		fails = &failure{2}
+		err := cs.Ping(t.Context())
+		if !errors.As(err, &got) || got != fails {
+			t.Errorf("Ping: %v", err)
+		}
+		checkError(t, "Ping", err, `mcp: ping: Post "http://mcp.test/mcp": failure 2`)
+		fails = nil
+		must(t, cs.Ping(t.Context()), cs.Close())
+	})
+}
+
+// An HTTPError tells what came, and 401 is ErrUnauthorized.
+func TestHTTPError(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := mockServer(t, step{"POST " + initializeBody(1), reply(401, "text/html\nWWW-Authenticate: Bearer x", "<html>")})
+		err := connectError(t, m.transport())
+		var e *HTTPError
+		if !errors.Is(err, ErrUnauthorized) || !errors.As(err, &e) {
+			t.Fatalf("Connect: %v", err)
+		}
+		want(t, "error", []any{e.Method, e.URL, e.Status, e.ContentType, e.Body, e.Header.Get("WWW-Authenticate")}, "[POST http://mcp.test/mcp 401 text/html <html> Bearer x]")
+		want(t, "403", errors.Is(&HTTPError{Status: 403}, ErrUnauthorized), false)
+	})
+}
+
+// BUG-116: a session lives on when the context of Connect ends. If that ends before,
+// Connect returns and nothing is left.
+func TestBUG116ConnectContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var got journal
+		m := mockServer(t, append(opened(1, "abc", Revision20251125),
+			step{"GET id=abc rev=2025-11-25", eventReply(": hi\n\n", wait, `data: {"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":1}}`+"\n\n", hang)},
+			step{of("POST", "abc", Revision20251125) + ping(2), jsonReply(pong(2))}, parting("abc", Revision20251125))...)
+		tr := m.transport()
+		tr.NoListen = false
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		cs, err := NewClient(&Implementation{Name: "c", Version: "0"}, &ClientOptions{LoggingMessage: func(_ context.Context, _ *ClientSession, p *LoggingMessageParams) { got.add("%s", p.Data) }}).Connect(ctx, tr)
+		must(t, err)
+		cancel()
+		must(t, cs.Ping(t.Context()))
+		time.Sleep(11 * time.Second)
+		want(t, "notifications", &got, "1")
+		must(t, cs.Close())
+	})
+	for silent, steps := range map[string][]step{
+		"initialize":  {{"POST " + initializeBody(1), untilGone}},
+		"the answer":  {{"POST " + initializeBody(1), reply(200, "application/json", "{", hang)}},
+		"initialized": {opened(1, "abc", Revision20251125)[0], {of("POST", "abc", Revision20251125) + initializedBody, untilGone}, parting("abc", Revision20251125)},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			m := mockServer(t, steps...)
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+			defer cancel()
+			_, err := NewClient(&Implementation{Name: "c", Version: "0"}, nil).Connect(ctx, m.transport())
+			if !errors.Is(err, context.DeadlineExceeded) || time.Since(m.start) != 2*time.Second {
+				t.Errorf("%s: Connect: %v after %v", silent, err, time.Since(m.start))
+			}
+		})
+	}
+}
+
+// BUG-211: Close does not wait longer than two seconds for the end of the session to be
+// taken, and once only.
+func TestBUG211CloseIsBounded(t *testing.T) {
+	for _, answer := range []http.HandlerFunc{untilGone, reply(200, "text/html", "bye", hang)} {
+		synctest.Test(t, func(t *testing.T) {
+			m := mockServer(t, append(opened(1, "abc", Revision20251125), step{"DELETE id=abc rev=2025-11-25", answer})...)
+			cs := m.connect(m.transport(), nil)
+			must(t, cs.Close())
+			if took := time.Since(m.start); took == 0 || took > partTimeout {
+				t.Errorf("Close took %v", took)
+			}
+			must(t, cs.Close())
+		})
+	}
+}
+
+// BUG-212: each session is deleted once, none where there is no id, and nothing stays
+// open.
+//
+// BASE-246 BASE-247
+func TestBUG212Deleted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var deleted, sessions atomic.Int32
+		ln := listenMemory()
+		serveMemory(t, ln, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			body, _ := io.ReadAll(r.Body)
+			switch {
+			case r.Method == http.MethodDelete:
+				deleted.Add(1)
+				reply([]int{200, 204, 405}[deleted.Load()%3], "text/plain", "")(w, r)
+			case strings.Contains(string(body), methodInitialize+`"`):
+				header := "application/json"
+				if n := sessions.Add(1); n <= 1000 {
+					header += fmt.Sprint("\nMcp-Session-Id: ", n)
+				}
+				reply(200, header, initializeAnswer(1, Revision20251125))(w, r)
+			case r.Method == http.MethodPost:
+				reply(202, "")(w, r)
+			default:
+				reply(405, "text/plain", "no")(w, r)
+			}
+		}))
+		c := NewClient(&Implementation{Name: "c", Version: "0"}, nil)
+		for range 1001 {
+			cs, err := c.Connect(t.Context(), &HTTPTransport{URL: "http://mcp.test/mcp", Client: ln.client()})
+			must(t, err)
+			must(t, cs.Close())
+			synctest.Wait()
+			if n := ln.open.Load(); n != 0 {
+				t.Fatalf("%d connections are open", n)
+			}
+		}
+		want(t, "deleted", deleted.Load(), 1000)
+	})
+}
+
+// The URL must be one, and a transport has one session.
+func TestHTTPTransportRefused(t *testing.T) {
+	for _, u := range []string{"", "mcp.test/mcp", "ftp://mcp.test", "http:///mcp", "http://a b"} {
+		checkError(t, u, connectError(t, &HTTPTransport{URL: u}), fmt.Sprintf("mcp: URL %q of an HTTPTransport must be an absolute http or https URL", u))
+	}
+	inSession(t, Revision20251125, nil, nil, func(ctx context.Context, m *mock, cs *ClientSession) {
+		tr := m.transport()
+		m.steps = append(opened(1, "", Revision20251125), m.steps...)
+		other := m.connect(tr, nil)
+		checkError(t, "again", connectError(t, tr), "mcp: this HTTPTransport belongs to another session")
+		must(t, other.Close())
+	})
+}
+
+// An oldStream is the stream of a server of HTTP+SSE: first is its first event, the
+// others are sent by the answers to POSTs.
+type oldStream struct {
+	first string
+	lines chan string // closed to end the stream
+}
+
+func newOldStream(first string) *oldStream { return &oldStream{first, make(chan string, 10)} }
+
+func (s *oldStream) get(w http.ResponseWriter, r *http.Request) {
+	eventReply(s.first)(w, r)
+	for {
+		select {
+		case line, ok := <-s.lines:
+			if !ok {
+				return
+			}
+			_, _ = io.WriteString(w, line)
+			_ = http.NewResponseController(w).Flush()
+		case <-r.Context().Done():
+			return
+		}
+	}
+}
+
+// answer answers a POST, and says something on the stream.
+func (s *oldStream) answer(status int, body, message string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		reply(status, "text/plain", body)(w, r)
+		if message != "" {
+			s.lines <- "event: message\ndata: " + message + "\n\n"
+		}
+	}
+}
+
+// BUG-122: a server that answers the first POST as one that does not know Streamable
+// HTTP is spoken to over HTTP+SSE, at the endpoint that it names.
+//
+// BASE-269 BASE-273 BASE-274 BASE-275 BASE-279 EDGE-203 EDGE-205
+func TestBUG122Fallback(t *testing.T) {
+	for _, answer := range []http.HandlerFunc{reply(405, ""), reply(404, "text/html", "<html>no</html>"), reply(400, ""),
+		reply(405, "application/json", `{"jsonrpc":"2.0","error":{"code":-32000,"message":"Method not allowed."},"id":null}`)} {
+		for _, endpoint := range []string{"/messages?sessionId=1", "messages?sessionId=1", "http://mcp.test:80/messages?sessionId=1"} {
+			synctest.Test(t, func(t *testing.T) {
+				s := newOldStream(": hi\n\nid: 1\nevent: endpoint\ndata: " + endpoint + "\n\n")
+				const post = "POST /messages?sessionId=1 "
+				m := mockServer(t,
+					step{"POST " + initializeBody(1), answer}, step{"GET", s.get},
+					step{post + initializeBody(1), s.answer(202, "Accepted", initializeAnswer(1, Revision20241105))},
+					step{post + initializedBody, s.answer(200, "", "")},
+					step{post + ping(2), s.answer(204, "", pong(2))},
+					step{post + ping(3), s.answer(200, "{}", `{"jsonrpc":"2.0","id":"s","method":"ping"}`)},
+					step{post + `{"jsonrpc":"2.0","id":"s","result":{}}`, s.answer(202, "", pong(3))},
+					step{post + ping(4), s.answer(400, "no", "")},
+					step{post + ping(5), s.answer(404, "no", "")},
+					step{post + ping(6), s.answer(202, "", "")},
+					step{post + `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":6,"reason":"mcp: ping: context deadline exceeded"}}`, s.answer(202, "", "")},
+					step{post + ping(7), func(w http.ResponseWriter, r *http.Request) { reply(202, "")(w, r); close(s.lines) }},
+				)
+				tr := m.transport()
+				tr.NoListen = false
+				cs := m.connect(tr, nil)
+				ctx := t.Context()
+				want(t, "revision", cs.Revision(), Revision20241105)
+				must(t, cs.Ping(ctx), cs.Ping(ctx))
+				at := "mcp: ping: POST http://mcp.test"
+				if strings.HasPrefix(endpoint, "http") {
+					at += ":80"
+				}
+				checkError(t, "400", cs.Ping(ctx), at+`/messages: the server answered 400 Bad Request (text/plain): "no"`)
+				checkError(t, "404", cs.Ping(ctx), at+`/messages: the server answered 404 Not Found (text/plain): "no"`)
+				short, cancel := context.WithTimeout(ctx, time.Second)
+				checkError(t, "given up", cs.Ping(short), "mcp: ping: context deadline exceeded")
+				cancel()
+				synctest.Wait()
+				checkError(t, "end", cs.Ping(ctx), "mcp: connection closed: the stream has ended: EOF")
+				checkError(t, "over", cs.Wait(), "mcp: connection closed: the stream has ended: EOF")
+				must(t, cs.Close())
+			})
+		}
+	}
+}
+
+// Other answers to the first POST are errors, and no GET follows; nor does it after an
+// answer of the protocol.
+//
+// BASE-276 BASE-277
+func TestHTTPNoFallback(t *testing.T) {
+	for _, c := range []struct {
+		status int
+		body   string
+		want   string
+	}{
+		{401, "", "mcp: initialize: POST http://mcp.test/mcp: the server answered 401 Unauthorized (application/json)"},
+		{403, "", "mcp: initialize: POST http://mcp.test/mcp: the server answered 403 Forbidden (application/json)"},
+		{406, "", "mcp: initialize: POST http://mcp.test/mcp: the server answered 406 Not Acceptable (application/json)"},
+		{409, "", "mcp: initialize: POST http://mcp.test/mcp: the server answered 409 Conflict (application/json)"},
+		{415, "", "mcp: initialize: POST http://mcp.test/mcp: the server answered 415 Unsupported Media Type (application/json)"},
+		{429, "", "mcp: initialize: POST http://mcp.test/mcp: the server answered 429 Too Many Requests (application/json)"},
+		{500, "", "mcp: initialize: POST http://mcp.test/mcp: the server answered 500 Internal Server Error (application/json)"},
+		{503, "", "mcp: initialize: POST http://mcp.test/mcp: the server answered 503 Service Unavailable (application/json)"},
+		{400, `{"jsonrpc":"2.0","id":1,"error":{"code":-32022,"message":"no","data":{"supported":["2026-07-28"]}}}`, "mcp: the server supports only revisions 2026-07-28: no (code -32022)"},
+		{404, `{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"no"}}`, "mcp: initialize: no (code -32601)"},
+		{405, `{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"no"}}`, "mcp: initialize: no (code -32000)"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			m := mockServer(t, step{"POST " + initializeBody(1), reply(c.status, "application/json", c.body)})
+			checkError(t, fmt.Sprint(c.status, c.body), connectError(t, m.transport()), c.want)
+		})
+	}
+}
+
+// BUG-118: what is no stream of HTTP+SSE is told beside what Streamable HTTP got.
+//
+// EDGE-203 EDGE-204
+func TestBUG118NoOldTransport(t *testing.T) {
+	const refusal = `mcp: initialize: POST http://mcp.test/mcp: the server answered 405 Method Not Allowed; HTTP+SSE is not there either: `
+	for _, c := range []struct {
+		answer http.HandlerFunc
+		want   string
+	}{
+		{reply(401, "text/html", "<html>"), `GET http://mcp.test/mcp: the server answered 401 Unauthorized (text/html): "<html>"`},
+		{reply(500, ""), `GET http://mcp.test/mcp: the server answered 500 Internal Server Error`},
+		{reply(200, "text/html", "<html>", hang), `GET http://mcp.test/mcp: the server answered 200 OK (text/html): "<html>"`},
+		{eventReply("data: {}\n\n", hang), `the first event is "message", want endpoint`},
+		{eventReply("event: endpoint\ndata: http://other.test/messages?x=secret\n\n", hang), `the endpoint http://other.test/messages has another origin`},
+		{eventReply("event: endpoint\ndata: https://mcp.test/messages\n\n", hang), `the endpoint https://mcp.test/messages has another origin`},
+		{eventReply("event: endpoint\ndata: /messages\n"), `unexpected EOF`},
+		{eventReply(": hi\n\n", cut), `unexpected EOF`},
+		{eventReply("event: endpoint\ndata: http://%zz\n\n"), `the endpoint is no URL`},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			m := mockServer(t, step{"POST " + initializeBody(1), reply(405, "")}, step{"GET", c.answer})
+			err := connectError(t, m.transport())
+			checkError(t, "Connect", err, refusal+c.want)
+			want(t, "unauthorized", errors.Is(err, ErrUnauthorized), strings.Contains(c.want, "401"))
+		})
+	}
+}
+
+// BUG-119: Connect ends when its context does, though a server never says where to POST.
+func TestBUG119SilentOldServer(t *testing.T) {
+	for _, silent := range []http.HandlerFunc{untilGone, eventReply(": hi\n\n", hang), eventReply("event: endpoint\n", hang)} {
+		synctest.Test(t, func(t *testing.T) {
+			m := mockServer(t, step{"POST " + initializeBody(1), reply(405, "")}, step{"GET", silent})
+			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+			defer cancel()
+			_, err := NewClient(&Implementation{Name: "c", Version: "0"}, nil).Connect(ctx, m.transport())
+			if !errors.Is(err, context.DeadlineExceeded) || time.Since(m.start) != 3*time.Second {
+				t.Errorf("Connect: %v after %v", err, time.Since(m.start))
+			}
+		})
+	}
+}
+
+// cutDial dials ln through a proxy that cuts each connection, both ways at once, after
+// some number of bytes.
+func cutDial(ln *memoryListener, bytes func() int64) func(ctx context.Context, network, address string) (net.Conn, error) {
+	return func(ctx context.Context, network, address string) (net.Conn, error) {
+		far, err := ln.dial(ctx, network, address)
+		if err != nil {
+			return nil, err
+		}
+		ours, near := net.Pipe()
+		var left atomic.Int64
+		left.Store(bytes())
+		carry := func(to, from net.Conn) { // ends when either end is closed, or the bytes are used up
+			defer near.Close()
+			defer far.Close()
+			buf := make([]byte, 512)
+			for {
+				n, err := from.Read(buf)
+				after := left.Add(int64(-n))
+				if _, writeErr := to.Write(buf[:n+int(min(0, max(after, int64(-n))))]); after <= 0 || err != nil || writeErr != nil {
+					return
+				}
+			}
+		}
+		go carry(far, near)
+		go carry(near, far)
+		return ours, nil
+	}
+}
+
+// Between client and server connections are cut at random, over and over. What is
+// promised: a call of which the client had got any event gets its result, and each of
+// its notifications, exactly once and in order. A call that was cut before that fails
+// with an error that says so, and gets nothing; the server runs it once or not at all,
+// for the client does not send it twice.
+//
+// BASE-256 BASE-257 BASE-258 EDGE-132 EDGE-134
+func TestHTTPCutConnections(t *testing.T) {
+	const calls, notes, atOnce = 1000, 5, 8
+	synctest.Test(t, func(t *testing.T) {
+		var ran, got [calls]atomic.Int32
+		s := NewServer(&Implementation{Name: "test", Version: "1"}, nil)
+		must(t, AddTool(s, &Tool{Name: "count"}, func(ctx context.Context, r *Request, in struct {
+			N int `json:"n"`
+		}) (string, error) {
+			ran[in.N].Add(1)
+			for i := range notes {
+				must(t, r.Notify(ctx, "notifications/test/count", map[string]int{"n": in.N, "i": i}))
+				time.Sleep(10 * time.Millisecond) // virtual
+			}
+			return fmt.Sprint("counted ", in.N), nil
+		}))
+		ln, resumed := listenMemory(), atomic.Int32{}
+		h := &HTTPHandler{Server: s, MaxEvents: 64 << 20}
+		serveMemory(t, ln, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Header.Get(headerEvent) != "" {
+				resumed.Add(1)
+			}
+			h.ServeHTTP(w, r)
+		}))
+		random, mu, calm := rand.New(rand.NewPCG(1, 2)), sync.Mutex{}, atomic.Bool{}
+		calm.Store(true) // while the session is opened
+		client := &http.Client{Transport: &http.Transport{DialContext: cutDial(ln, func() int64 {
+			mu.Lock()
+			defer mu.Unlock()
+			if calm.Load() {
+				return 3000
+			}
+			return 300 + random.Int64N(4000)
+		})}}
+		opts := &ClientOptions{Notification: func(_ context.Context, _ *ClientSession, method string, params json.RawMessage) {
+			var p struct{ N, I int }
+			must(t, json.Unmarshal(params, &p))
+			if i := got[p.N].Add(1) - 1; int(i) != p.I || method != "notifications/test/count" {
+				t.Errorf("call %d: notification %d is %s %d", p.N, i, method, p.I)
+			}
+		}}
+		cs, err := NewClient(&Implementation{Name: "c", Version: "0"}, opts).Connect(t.Context(), &HTTPTransport{URL: "http://mcp.test/mcp", Client: client, MaxTries: 50})
+		must(t, err)
+		calm.Store(false)
+
+		var failed atomic.Int32
+		work, all := make(chan int), sync.WaitGroup{}
+		for range atOnce {
+			all.Go(func() {
+				for n := range work {
+					r, err := cs.CallTool(t.Context(), "count", map[string]int{"n": n})
+					if err != nil {
+						failed.Add(1)
+						want(t, fmt.Sprintf("call %d (%v): notifications", n, err), got[n].Load(), 0)
+						if !strings.HasPrefix(err.Error(), "mcp: tools/call: ") || !errors.As(err, new(*url.Error)) && !errors.Is(err, io.ErrUnexpectedEOF) {
+							t.Errorf("call %d: %v", n, err)
+						}
+						if ran[n].Load() > 1 {
+							t.Errorf("call %d ran %d times", n, ran[n].Load())
+						}
+						continue
+					}
+					want(t, "result", r.Content[0].(*TextContent).Text, fmt.Sprint("counted ", n))
+					want(t, fmt.Sprintf("call %d: notifications", n), got[n].Load(), notes)
+					want(t, fmt.Sprintf("call %d: ran", n), ran[n].Load(), 1)
+				}
+			})
+		}
+		for n := range calls {
+			work <- n
+		}
+		close(work)
+		all.Wait()
+		must(t, cs.Close(), h.Shutdown(t.Context()))
+		t.Logf("%d connections, %d of %d calls failed, %d resumptions", ln.dials.Load(), failed.Load(), calls, resumed.Load())
+		if failed.Load() > calls/2 || resumed.Load() < calls/10 {
+			t.Error("the test did not test what it should")
+		}
+	})
+}
