@@ -977,6 +977,7 @@ var (
 	jsonNumberType = reflect.TypeFor[json.Number]()
 	rawType        = reflect.TypeFor[json.RawMessage]()
 	contentType    = reflect.TypeFor[Content]()
+	contentsType   = reflect.TypeFor[[]Content]()
 	base64Type     = reflect.TypeFor[Base64]()
 	propertiesType = reflect.TypeFor[Properties]()
 	extraType      = reflect.TypeFor[Extra]()
@@ -1213,8 +1214,10 @@ func appendValue(b []byte, v reflect.Value, f *field, rev revision) ([]byte, err
 			return appendRaw(b, v.Bytes())
 		case t == propertiesType:
 			return appendProperties(b, v.Interface().(Properties), rev)
+		case t == contentsType && f != nil && f.list && v.Len() == 1:
+			return appendValue(b, v.Index(0), nil, rev)
 		case t.Elem().Kind() != reflect.Uint8:
-			return appendSlice(b, v, f, rev)
+			return appendItems(b, v, true, rev, 0)
 		}
 	}
 	return appendAny(b, v, 0)
@@ -1294,23 +1297,6 @@ func empty(v reflect.Value) bool {
 	return v.IsZero()
 }
 
-func appendSlice(b []byte, v reflect.Value, f *field, rev revision) ([]byte, error) {
-	if f != nil && f.list && v.Len() == 1 && v.Type().Elem() == contentType {
-		return appendValue(b, v.Index(0), nil, rev)
-	}
-	b = append(b, '[')
-	for i := range v.Len() {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		var err error
-		if b, err = appendValue(b, v.Index(i), nil, rev); err != nil {
-			return b, in("["+strconv.Itoa(i)+"]", err)
-		}
-	}
-	return append(b, ']'), nil
-}
-
 func appendProperties(b []byte, p Properties, rev revision) ([]byte, error) {
 	b = append(b, '{')
 	for i, f := range p {
@@ -1355,7 +1341,7 @@ func appendAny(b []byte, v reflect.Value, depth int) ([]byte, error) {
 		return appendStruct(b, v, structOf(t), newest, depth)
 	case reflect.Slice, reflect.Array:
 		if t.Elem().Kind() != reflect.Uint8 {
-			return appendItems(b, v, depth)
+			return appendItems(b, v, false, newest, depth)
 		}
 		if v.Len() == 0 {
 			return append(b, `""`...), nil
@@ -1378,13 +1364,19 @@ func appendAny(b []byte, v reflect.Value, depth int) ([]byte, error) {
 	return appendForeign(b, v)
 }
 
-func appendItems(b []byte, v reflect.Value, depth int) (_ []byte, err error) {
+// appendItems appends a list, whose elements are of the protocol or of the application.
+func appendItems(b []byte, v reflect.Value, native bool, rev revision, depth int) (_ []byte, err error) {
 	b = append(b, '[')
 	for i := range v.Len() {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		if b, err = appendAny(b, v.Index(i), depth+1); err != nil {
+		if native {
+			b, err = appendValue(b, v.Index(i), nil, rev)
+		} else {
+			b, err = appendAny(b, v.Index(i), depth+1)
+		}
+		if err != nil {
 			return b, in("["+strconv.Itoa(i)+"]", err)
 		}
 	}

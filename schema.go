@@ -1477,7 +1477,7 @@ func (c *compiler) validation(s *schema, name string, w value) (err error) {
 	case "type":
 		s.types = typesOf(w)
 	case "enum", "const":
-		return s.enumerate(name, w)
+		s.enumerate(name, w)
 	case "multipleOf", "maximum", "exclusiveMaximum", "minimum", "exclusiveMinimum":
 		return s.limit(name, w)
 	case "maxLength":
@@ -1526,22 +1526,20 @@ func typesOf(w value) (t typeSet) {
 
 // enumerate sets the values that are allowed. enum and const together allow what
 // both do.
-func (s *schema) enumerate(name string, w value) error {
-	e := &enumeration{map[string]bool{}, "one of " + clip(string(w.raw()), 200)}
-	if name == "const" {
-		e.reading = clip(string(w.raw()), 200)
-		e.values[string(appendCanonical(nil, w))] = true
-	} else {
-		for item := range w.items() {
-			e.values[string(appendCanonical(nil, item))] = true
-		}
+func (s *schema) enumerate(name string, w value) {
+	e := &enumeration{map[string]bool{}, clip(string(w.raw()), 200)}
+	values := []value{w}
+	if name == "enum" {
+		e.reading, values = "one of "+e.reading, slices.Collect(w.items())
+	}
+	for _, v := range values {
+		e.values[string(appendCanonical(nil, v))] = true
 	}
 	if s.enum != nil {
 		e.reading = s.enum.reading + " and " + e.reading
 		maps.DeleteFunc(e.values, func(text string, _ bool) bool { return !s.enum.values[text] })
 	}
 	s.enum = e
-	return nil
 }
 
 // limit adds a limit. Its length is bounded, so that one step of a validation is.

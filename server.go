@@ -364,7 +364,7 @@ func (e *tool) derive(in, out reflect.Type) error {
 		e.def.InputSchema, e.input = d.text, d.schema
 	}
 	plain := out.Kind() == reflect.String || out.Implements(contentType) || out.Kind() == reflect.Interface ||
-		out == reflect.TypeFor[[]Content]() || out == reflect.TypeFor[*CallToolResult]()
+		out == contentsType || out == reflect.TypeFor[*CallToolResult]()
 	if plain || e.def.OutputSchema != nil {
 		return nil
 	}
