@@ -20,6 +20,7 @@ func overHTTP(t *testing.T, s *mcp.Server) []string {
 	h := &mcp.HTTPHandler{Server: s}
 	mux := http.NewServeMux()
 	mux.Handle("/mcp", h)
+	//lint:ignore SA1019 some clients know no other
 	mux.Handle("/sse", h.SSE())
 	web := httptest.NewServer(mux)
 	t.Cleanup(web.Close)

@@ -48,13 +48,19 @@ func (o *web) serve(ctx context.Context, s *mcp.Server, stderr io.Writer) error 
 	mux.Handle("/mcp", h)
 	fmt.Fprintf(stderr, "%s: serving at http://%s/mcp\n", name, l.Addr())
 	if o.sse {
+		//lint:ignore SA1019 some clients know no other
 		mux.Handle("/sse", h.SSE())
 		fmt.Fprintf(stderr, "%s: serving old clients at http://%s/sse\n", name, l.Addr())
 	}
 	if ip, ok := l.Addr().(*net.TCPAddr); ok && !ip.IP.IsLoopback() {
 		fmt.Fprintf(stderr, "%s: whoever reaches this address may use the folder: nobody is asked who they are\n", name)
 	}
-	return h.Serve(ctx, l, logAccess(slog.New(slog.NewTextHandler(stderr, nil)), mux))
+	log := slog.New(slog.NewTextHandler(stderr, nil))
+	err = h.Serve(ctx, l, logAccess(log, mux))
+	if ctx.Err() != nil && err != nil {
+		log.Warn("stopped", "error", err) // the signal makes it a good end
+	}
+	return err
 }
 
 // logAccess writes a line for each request when it is over: no query and no header,

@@ -14,8 +14,8 @@
 //
 // The files, in reading order: main.go (flags, and what the server says of itself),
 // http.go, folder.go (paths, and what a request may reach), content.go (files as
-// content), resources.go, watch.go (subscriptions), tools.go, write.go (the tools that change
-// files), prompts.go.
+// content), resources.go, watch.go (subscriptions), tools.go, write.go (the tools
+// that change files), prompts.go.
 package main
 
 import (
