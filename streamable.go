@@ -1158,7 +1158,8 @@ func (st *httpStream) writeLocked(text []byte) {
 }
 
 // pause lets go of the connection but keeps the stream (Streamable HTTP, Sending
-// Messages, item 6): the client comes back after retry.
+// Messages, item 6): the client comes back after retry. It gets a new id, since it
+// takes a stream that brings none again and again for one that is lost.
 func (st *httpStream) pause(retry time.Duration) error {
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -1166,7 +1167,8 @@ func (st *httpStream) pause(retry time.Duration) error {
 		return nil
 	}
 	st.beginLocked()
-	st.writeLocked(fmt.Appendf(nil, "retry: %d\n\n", retry.Milliseconds()))
+	st.n++
+	st.writeLocked(fmt.Appendf(nil, "id: %d_%d\nretry: %d\ndata:\n\n", st.number, st.n, retry.Milliseconds()))
 	st.detachLocked(st.conn.Load())
 	return nil
 }

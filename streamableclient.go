@@ -548,12 +548,12 @@ func (x *httpExchange) follow(err error) error {
 		if !pause(x.ctx, x.retry, tries) {
 			return context.Cause(x.ctx)
 		}
-		before, final := x.last, false
+		before, start, final := x.last, time.Now(), false
 		if final, err = x.resume(); final {
 			return err
 		}
-		if x.last != before {
-			tries = -1
+		if x.last != before || time.Since(start) > backoffMax {
+			tries = -1 // it is no use only if it ends at once
 		}
 	}
 	return err

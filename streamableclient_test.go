@@ -111,13 +111,6 @@ func (m *mock) next(said string) http.HandlerFunc {
 	return answer
 }
 
-// heard returns the requests that came, one a line.
-func (m *mock) heard() string {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return strings.Join(m.said, "\n")
-}
-
 // times returns when the requests came that begin with prefix.
 func (m *mock) times(prefix string) (at []time.Duration) {
 	m.mu.Lock()
@@ -1502,7 +1495,7 @@ func TestHTTPTransportRefused(t *testing.T) {
 		tr := m.transport()
 		m.steps = append(opened(1, "", Revision20251125), m.steps...)
 		other := m.connect(tr, nil)
-		checkError(t, "again", connectError(t, tr), "mcp: this HTTPTransport belongs to another session")
+		checkError(t, "again", connectError(m.t, tr), "mcp: this HTTPTransport belongs to another session")
 		must(t, other.Close())
 	})
 }
@@ -1660,6 +1653,42 @@ func TestBUG119SilentOldServer(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A server may let go of the connection as often as it likes, and a proxy cut it
+// whenever nothing is said for a minute: the call goes on.
+//
+// BASE-263 BASE-265
+func TestHTTPPolling(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := NewServer(&Implementation{Name: "test", Version: "1"}, nil)
+		addTool(t, s, "poll", func(ctx context.Context, r *Request) (string, error) {
+			for range 20 {
+				must(t, r.Pause(time.Second))
+				time.Sleep(1100 * time.Millisecond)
+			}
+			return "done", nil
+		})
+		addTool(t, s, "slow", func(ctx context.Context, r *Request) (string, error) { time.Sleep(time.Hour); return "done", nil })
+		h, ln, gets := &HTTPHandler{Server: s}, listenMemory(), atomic.Int32{}
+		serveMemory(t, ln, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			ctx, cancel := context.WithTimeout(r.Context(), time.Minute)
+			defer cancel()
+			if r.Method == http.MethodGet {
+				gets.Add(1)
+			}
+			h.ServeHTTP(w, r.WithContext(ctx))
+		}))
+		cs, err := NewClient(&Implementation{Name: "c", Version: "0"}, &ClientOptions{Timeout: -1, MaxTimeout: -1}).Connect(t.Context(), &HTTPTransport{URL: "http://mcp.test/mcp", Client: ln.client(), NoListen: true})
+		must(t, err)
+		for i, tool := range []string{"poll", "slow"} {
+			r, err := cs.CallTool(t.Context(), tool, nil)
+			must(t, err)
+			want(t, "result", r.Content[0].(*TextContent).Text, "done")
+			want(t, "GETs", gets.Swap(0), []int32{20, 59}[i])
+		}
+		must(t, cs.Close(), h.Shutdown(t.Context()))
+	})
 }
 
 // cutDial dials ln through a proxy that cuts each connection, both ways at once, after
