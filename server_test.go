@@ -1420,6 +1420,21 @@ func TestRegistrationErrors(t *testing.T) {
 		if _, readErr := a.Read(); readErr == nil {
 			t.Error("Run left the connection open")
 		}
+		h, l := &HTTPHandler{Server: s}, listenMemory()
+		if again := h.Serve(t.Context(), l, nil); again == nil || again.Error() != err.Error() {
+			t.Errorf("Serve: %v, want %v", again, err)
+		}
+		if _, acceptErr := l.Accept(); acceptErr == nil {
+			t.Error("Serve left the listener open")
+		}
+		w, r := httptest.NewRecorder(), httptest.NewRequest("POST", "/", strings.NewReader(initializeBody(1)))
+		r.Header.Set("Content-Type", "application/json")
+		h.ServeHTTP(w, r)
+		message, _ := json.Marshal(err.Error())
+		want(t, "POST", w.Code, 500)
+		if got := w.Body.String(); !strings.Contains(got, `"code":-32603,"message":`+string(message)) {
+			t.Errorf("POST: %s, want %s", got, message)
+		}
 	}
 }
 

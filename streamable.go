@@ -223,6 +223,10 @@ func (h *HTTPHandler) ListenAndServe(ctx context.Context, addr string, root http
 // is mounted in; nil means h itself, at every path. When ctx ends, running requests
 // have 10 seconds to finish, and nil is returned if that was enough.
 func (h *HTTPHandler) Serve(ctx context.Context, l net.Listener, root http.Handler) error {
+	if err := h.Server.registered(); err != nil {
+		_ = l.Close()
+		return err
+	}
 	if root == nil {
 		root = h
 	}
@@ -517,8 +521,12 @@ func (h *HTTPHandler) postAlone(w http.ResponseWriter, r *http.Request, f *frame
 	}
 }
 
-// enroll counts a session, or a request without one, as open, if there is room.
+// enroll counts a session, or a request without one, as open, if there is room and
+// the server is set up well.
 func (h *HTTPHandler) enroll(s *session, end func(cause error)) *Error {
+	if err := h.Server.registered(); err != nil {
+		return Errorf(CodeInternalError, "%v", err).WithHTTP(http.StatusInternalServerError, nil)
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	limit := cmp.Or(h.MaxSessions, defaultSessions)
