@@ -242,6 +242,9 @@ func (x *exchange) run(r *http.Request) {
 				x.failure = err
 			}
 			for line := range strings.SplitSeq(x.body.String(), "\n") {
+				if r.Context().Err() != nil {
+					break // dropped
+				}
 				x.c.log(true, strings.TrimPrefix(line, "data: "))
 			}
 			x.mu.Unlock()
@@ -317,8 +320,9 @@ func (x *exchange) sees(want string) {
 	}
 }
 
-// drop closes the connection.
+// drop closes the connection, whatever has come.
 func (x *exchange) drop() {
+	synctest.Wait()
 	x.cancel()
 	synctest.Wait()
 	x.mu.Lock()
@@ -1197,5 +1201,770 @@ func TestHTTPBounds(t *testing.T) {
 		c.post(pingA).sees(refused(503, -32603, "too many sessions: the limit is 1", "Retry-After: 10"))
 		slow.drop()
 		c.post(pingA).sees(pongA)
+	})
+}
+
+// speaker is testServer with a tool that says two things before its answer, two that
+// wait a minute before or after they say something, and one that lets go of its
+// connection for that.
+func speaker(t *testing.T) *Server {
+	s := testServer(t, nil)
+	addTool(t, s, "speak", func(ctx context.Context, r *Request) (string, error) {
+		must(t, r.Progress(ctx, 1, 2, ""), r.Log(ctx, LevelInfo, "", "half"))
+		return "done", nil
+	})
+	addTool(t, s, "minute", func(ctx context.Context, r *Request) (string, error) {
+		time.Sleep(time.Minute)
+		_ = r.Progress(ctx, 1, 0, "")
+		return fmt.Sprint("ended: ", ctx.Err()), nil
+	})
+	addTool(t, s, "early", func(ctx context.Context, r *Request) (string, error) {
+		must(t, r.Progress(ctx, 1, 2, ""))
+		time.Sleep(time.Minute + time.Millisecond)
+		return "done", nil
+	})
+	addTool(t, s, "pause", func(ctx context.Context, r *Request) (string, error) {
+		must(t, r.Pause(5*time.Second))
+		time.Sleep(time.Minute)
+		return "later", nil
+	})
+	return s
+}
+
+const (
+	progressA = `data: {"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":1,"progress":1,"total":2}}`
+	logA      = `data: {"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":"half"}}`
+	doneA     = `{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"done"}]}}`
+)
+
+// A reply is one JSON body if the handler says nothing before its answer, and is in
+// time; otherwise it is a stream of events, an event for each message, with ids where
+// events are kept.
+//
+// BASE-190 BASE-192 BASE-193 BASE-196 BASE-201 BASE-253 BASE-261 EDGE-111 EDGE-135
+func TestHTTPReply(t *testing.T) {
+	talk := func(h *HTTPHandler, rev string, do func(c *web)) {
+		t.Helper()
+		h.Server = speaker(t)
+		talkHTTP(t, h, nil, func(c *web) {
+			c.hello(rev, "{}")
+			do(c)
+		})
+	}
+	for _, rev := range Revisions() {
+		first := ": ok"
+		if rev == Revision20251125 {
+			first = "id: 1_0\nretry: 3000\ndata:"
+		}
+		talk(&HTTPHandler{Retry: 3 * time.Second}, rev, func(c *web) {
+			c.call(1, "speak").sees("200 text/event-stream\n" + first + "\n\nid: 1_1\n" + progressA + "\n\nid: 1_2\n" + logA + "\n\nid: 1_3\ndata: " + doneA + "\n$")
+		})
+		talk(&HTTPHandler{MaxEvents: -1}, rev, func(c *web) {
+			c.call(1, "speak").sees("200 text/event-stream\n: ok\n\n" + progressA + "\n\n" + logA + "\n\ndata: " + doneA + "\n$")
+		})
+		talk(&HTTPHandler{JSONOnly: true}, rev, func(c *web) {
+			c.call(1, "speak").sees("200 application/json\n" + doneA)
+			slow := c.call(1, "slow")
+			time.Sleep(time.Hour)
+			slow.sees("200 application/json\n" + strings.Replace(doneA, "done", "slept", 1))
+			c.call(1, "speak", "Accept: text/event-stream").sees(
+				refused(406, -32600, `Accept "text/event-stream" allows no form that is offered: want application/json and text/event-stream`))
+		})
+		talk(&HTTPHandler{}, rev, func(c *web) {
+			c.call(1, "speak", "Accept: application/json").sees("200 application/json\n" + doneA)
+		})
+	}
+	h := &HTTPHandler{EventsOnly: true, Server: speaker(t)}
+	talkHTTP(t, h, nil, func(c *web) {
+		c.post(initializeA).sees("200 text/event-stream\nMcp-Session-Id: *\n: ok\n\nid: 1_1\ndata: " + initializedA + "\n$")
+		c.post(pingA).sees("200 text/event-stream\nid: 2_0\nretry: 1000\ndata:\n\nid: 2_1\ndata: {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n$")
+		c.post(pingA, "Accept: application/json").sees(pongA)
+	})
+	// A reply that was to stay undecided for long gets its comments once it has begun.
+	talk(&HTTPHandler{DecideAfter: time.Hour, Comment: 20 * time.Second}, Revision20250618, func(c *web) {
+		x := c.call(1, "early")
+		x.sees("200 text/event-stream\n: ok\n\nid: 1_1\n" + progressA)
+		time.Sleep(time.Minute + time.Millisecond)
+		x.sees(": still here\n\n: still here\n\n: still here\n\nid: 1_2\ndata: " + doneA + "\n$")
+	})
+}
+
+// The answer to initialize is never a stream that begins early: its header has the
+// session, which is there only when it has succeeded.
+//
+// EDGE-122
+func TestHTTPInitializeDecides(t *testing.T) {
+	s := testServer(t, &ServerOptions{Intercept: []Interceptor{func(ctx context.Context, r *Request, next func(context.Context) (any, error)) (any, error) {
+		_ = r.Log(ctx, LevelError, "", "early")
+		time.Sleep(time.Minute)
+		return next(ctx)
+	}}})
+	h := &HTTPHandler{Server: s}
+	talkHTTP(t, h, nil, func(c *web) {
+		x := c.post(initializeA)
+		time.Sleep(time.Minute)
+		x.sees("200 application/json\nMcp-Session-Id: *\n" + initializedA)
+		x = c.post(initializeA, "Accept: text/event-stream", "-Mcp-Session-Id")
+		time.Sleep(time.Minute)
+		x.sees("200 text/event-stream\nMcp-Session-Id: *\n: ok\n\nid: 1_1\ndata: " + initializedA + "\n$")
+	})
+}
+
+// An error with a status decides that of the reply, if nothing has been said before.
+func TestHTTPErrorStatus(t *testing.T) {
+	s := testServer(t, &ServerOptions{Intercept: []Interceptor{func(ctx context.Context, r *Request, next func(context.Context) (any, error)) (any, error) {
+		if r.Method != methodToolsList {
+			return next(ctx)
+		}
+		if r.Header.Get("X-Speak") != "" {
+			_ = r.Log(ctx, LevelError, "", "half")
+		}
+		return nil, Errorf(7, "more scopes").WithHTTP(403, http.Header{"Www-Authenticate": {`Bearer scope="x"`}})
+	}}})
+	h := &HTTPHandler{Server: s}
+	talkHTTP(t, h, nil, func(c *web) {
+		c.hello(Revision20250618, "{}")
+		c.post(listA).sees(refusedFor("2", 403, 7, "more scopes", `Www-Authenticate: Bearer scope="x"`))
+		c.post(listA, "X-Speak: 1").sees(`200 text/event-stream
+			: ok
+
+			id: 1_1
+			data: {"jsonrpc":"2.0","method":"notifications/message","params":{"level":"error","data":"half"}}
+
+			id: 1_2
+			data: {"jsonrpc":"2.0","id":2,"error":{"code":7,"message":"more scopes"}}
+			$`)
+	})
+}
+
+// BASE-202 BASE-207
+func TestBUG067Comments(t *testing.T) {
+	h := &HTTPHandler{Server: testServer(t, nil)}
+	talkHTTP(t, h, nil, func(c *web) {
+		c.hello(Revision20250618, "{}")
+		call, stream := c.call(1, "slow"), c.get()
+		time.Sleep(70 * time.Second)
+		for _, x := range []*exchange{call, stream} {
+			x.sees("200 text/event-stream\n: ok" + strings.Repeat("\n\n: still here", 4))
+		}
+	})
+}
+
+func TestBUG068FinalEventIsFlushed(t *testing.T) {
+	h := &HTTPHandler{Server: speaker(t)}
+	late := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h.ServeHTTP(w, r)
+		time.Sleep(5 * time.Second)
+	})
+	talkHTTP(t, h, late, func(c *web) {
+		c.session = ""
+		x := c.post(initializeA)
+		time.Sleep(5 * time.Second)
+		x.sees("200 application/json\nMcp-Session-Id: *\n" + initializedA)
+		x = c.call(1, "speak")
+		x.sees("200 text/event-stream\nid: 1_0\nretry: 1000\ndata:\n\nid: 1_1\n" + progressA + "\n\nid: 1_2\n" + logA + "\n\nid: 1_3\ndata: " + doneA)
+		time.Sleep(5 * time.Second)
+		x.sees(`$`)
+	})
+}
+
+func TestBUG070NotificationAtTheEnd(t *testing.T) {
+	s := testServer(t, nil)
+	addTool(t, s, "end", func(ctx context.Context, r *Request) (string, error) {
+		return "done", r.Notify(ctx, "notifications/x", nil)
+	})
+	h := &HTTPHandler{Server: s, MaxEvents: -1}
+	talkHTTP(t, h, nil, func(c *web) {
+		c.hello(Revision20250618, "{}")
+		for range 100 {
+			c.call(1, "end").sees("200 text/event-stream\n: ok\n\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/x\"}\n\ndata: " + doneA + "\n$")
+		}
+	})
+}
+
+func TestBUG071NotificationsBeforeResult(t *testing.T) {
+	s, all := testServer(t, nil), ""
+	addTool(t, s, "fifty", func(ctx context.Context, r *Request) (string, error) {
+		for i := range 50 {
+			_ = r.Progress(ctx, float64(i+1), 0, "")
+		}
+		return "done", nil
+	})
+	for i := range 50 {
+		all += fmt.Sprintf("data: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\",\"params\":{\"progressToken\":1,\"progress\":%d}}\n\n", i+1)
+	}
+	h := &HTTPHandler{Server: s, MaxEvents: -1}
+	talkHTTP(t, h, nil, func(c *web) {
+		c.hello(Revision20250618, "{}")
+		c.call(1, "fifty").sees("200 text/event-stream\n: ok\n\n" + all + "data: " + doneA + "\n$")
+	})
+}
+
+// A question goes out on the stream of the call that asks, whatever else is open.
+//
+// BASE-193 BASE-209
+func TestBUG077QuestionOnTheCallsStream(t *testing.T) {
+	h := &HTTPHandler{Server: testServer(t, nil)}
+	talkHTTP(t, h, nil, func(c *web) {
+		c.hello(Revision20250618, `{"elicitation":{}}`)
+		stream := c.get()
+		stream.sees("200 text/event-stream\n: ok")
+		x := c.call(1, "ask")
+		x.sees(`200 text/event-stream
+			: ok
+
+			id: 2_1
+			data: {"jsonrpc":"2.0","id":1,"method":"elicitation/create","params":{"message":"Who?","requestedSchema":{"type":"object","properties":{"name":{"type":"string"}},"required":["name"]}}}`)
+		c.post(`{"jsonrpc":"2.0","id":1,"result":{"action":"accept","content":{"name":"Ada"}}}`).sees(`202`)
+		x.sees(`id: 2_2
+			data: {"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"accept{\"name\":\"Ada\"}"}]}}
+			$`)
+		stream.sees(``)
+		c.call(1, "ask", "Accept: application/json").sees(`200 application/json
+			{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"mcp: the reply must be JSON, which cannot carry a question"}],"isError":true}}`)
+	})
+}
+
+// What a notification of the client causes has no reply to go with: it goes to the
+// stream that listens.
+func TestHTTPAside(t *testing.T) {
+	var got journal
+	h := &HTTPHandler{Server: testServer(t, &ServerOptions{RootsChanged: func(ctx context.Context, r *Request) {
+		roots, err := r.Roots(ctx)
+		got.add("%d %v", len(roots), err)
+	}})}
+	talkHTTP(t, h, nil, func(c *web) {
+		c.hello(Revision20250618, `{"roots":{"listChanged":true}}`)
+		const changed = `{"jsonrpc":"2.0","method":"notifications/roots/list_changed"}`
+		c.post(changed).sees(`202`)
+		stream := c.get()
+		stream.sees("200 text/event-stream\n: ok")
+		c.post(changed).sees(`202`)
+		stream.sees("id: 1_1\ndata: {\"jsonrpc\":\"2.0\",\"id\":2,\"method\":\"roots/list\",\"params\":{}}")
+		c.post(`{"jsonrpc":"2.0","id":2,"result":{"roots":[{"uri":"file:///a"}]}}`).sees(`202`)
+		synctest.Wait()
+		want(t, "roots", got.String(), "0 mcp: no GET stream is open that could carry it; 1 <nil>")
+	})
+}
+
+// The stream of a call ends with nothing when it is cancelled.
+//
+// EDGE-107
+func TestHTTPCancelledCall(t *testing.T) {
+	h := &HTTPHandler{Server: testServer(t, nil)}
+	talkHTTP(t, h, nil, func(c *web) {
+		c.hello(Revision20251125, "{}")
+		for _, accept := range []string{"application/json", "application/json, text/event-stream"} {
+			x := c.call(1, "slow", "Accept: "+accept)
+			x.sees(``)
+			c.post(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`).sees(`202`)
+			x.sees("200 text/event-stream\nContent-Length: 0\n$")
+		}
+		x := c.call(1, "slow")
+		time.Sleep(time.Second)
+		c.post(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`).sees(`202`)
+		x.sees("200 text/event-stream\nid: 1_0\nretry: 1000\ndata:\n$")
+	})
+}
+
+func TestBUG079AbortCancelsWithoutSession(t *testing.T) {
+	var causes journal
+	s := testServer(t, nil)
+	addTool(t, s, "stay", func(ctx context.Context, r *Request) (string, error) {
+		<-ctx.Done()
+		causes.add("%v", context.Cause(ctx))
+		return "", nil
+	})
+	h := &HTTPHandler{Server: s, Sessionless: true}
+	talkHTTP(t, h, nil, func(c *web) {
+		for _, after := range []time.Duration{100 * time.Millisecond, time.Second} { // undecided, and a stream
+			x := c.call(1, "stay")
+			time.Sleep(after)
+			x.drop()
+		}
+		want(t, "causes", causes.String(), "mcp: the client closed the connection; mcp: the client closed the connection")
+	})
+}
+
+// BASE-197 BASE-257 BASE-258 EDGE-106 EDGE-134
+func TestBUG080AbortDoesNotCancelInSession(t *testing.T) {
+	h := &HTTPHandler{Server: speaker(t)}
+	talkHTTP(t, h, nil, func(c *web) {
+		c.hello(Revision20251125, "{}")
+		x := c.call(1, "minute")
+		time.Sleep(time.Second)
+		x.sees("200 text/event-stream\nid: 1_0\nretry: 1000\ndata:")
+		x.drop()
+		const rest = `id: 1_1
+			data: {"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":1,"progress":1}}
+
+			id: 1_2
+			data: {"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"ended: <nil>"}]}}
+			$`
+		again := c.get("Last-Event-ID: 1_0")
+		again.sees("200 text/event-stream\n: resumed")
+		time.Sleep(59 * time.Second)
+		again.sees("\n: still here\n\n: still here\n\n: still here\n\n" + rest)
+		// What is over is told again, and again it is over.
+		c.get("Last-Event-ID: 1_0").sees("200 text/event-stream\n: resumed\n\n" + rest)
+		c.get("Last-Event-ID: 1_1").sees("200 text/event-stream\n: resumed\n\n" + rest[strings.Index(rest, "id: 1_2"):])
+		c.get("Last-Event-ID: 1_2").sees("200 text/event-stream\n: resumed\n$")
+		// What was dropped while undecided has nothing that could be resumed, but runs.
+		y := c.call(2, "minute")
+		y.sees(``)
+		y.drop()
+		c.post(strings.Replace(pingA, "1", "2", 1)).sees(refusedFor("2", 400, -32600, "a request with this id is still running"))
+		time.Sleep(time.Minute)
+		c.post(strings.Replace(pingA, "1", "2", 1)).sees("200 application/json\n{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{}}")
+	})
+}
+
+func updating(t *testing.T, opts *ServerOptions) *Server {
+	if opts == nil {
+		opts = &ServerOptions{}
+	}
+	opts.Subscribe = func(context.Context, *Request, string) error { return nil }
+	s := testServer(t, opts)
+	must(t, s.AddResource(&Resource{URI: "file:///a", Name: "a"}, func(context.Context, *Request, *ReadResourceParams) (*ReadResourceResult, error) {
+		return &ReadResourceResult{}, nil
+	}))
+	return s
+}
+
+// open opens a session with any server, at a revision.
+func (c *web) openAt(rev string) {
+	c.t.Helper()
+	c.session, c.rev = "", ""
+	x := c.post(strings.Replace(initializeA, "2025-11-25", rev, 1))
+	synctest.Wait()
+	if c.session == "" {
+		c.t.Fatalf("not opened: %s", x.head)
+	}
+	x.drop()
+	c.rev = rev
+	c.post(`{"jsonrpc":"2.0","method":"notifications/initialized"}`).sees(`202`)
+}
+
+const (
+	toolsChanged = `data: {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`
+	updatedA     = `data: {"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"file:///a"}}`
+)
+
+// What no request causes goes to the newest stream that listens, once; what finds none
+// waits. When the newest one ends, the one before it takes over.
+//
+// BASE-204 BASE-205 BASE-206 BASE-207 BASE-209 BASE-254 BASE-255 EDGE-112
+func TestHTTPListening(t *testing.T) {
+	for _, keep := range []int{0, -1} {
+		s := updating(t, nil)
+		h := &HTTPHandler{Server: s, MaxEvents: keep, Comment: -1}
+		id := func(n string) string {
+			if keep < 0 {
+				return ""
+			}
+			return "id: " + n + "\n"
+		}
+		begin := func(n string) string {
+			if keep < 0 {
+				return "200 text/event-stream\n: ok"
+			}
+			return "200 text/event-stream\nid: " + n + "_0\nretry: 1000\ndata:"
+		}
+		talkHTTP(t, h, nil, func(c *web) {
+			c.openAt(Revision20251125)
+			c.post(`{"jsonrpc":"2.0","id":1,"method":"resources/subscribe","params":{"uri":"file:///a"}}`).sees(pongA)
+			must(t, addNothing(s, "new1"))
+			s.ResourceUpdated("file:///a")
+			first := c.get()
+			time.Sleep(time.Second)
+			first.sees(begin("1") + "\n\n" + id("1_1") + toolsChanged + "\n\n" + id("1_2") + updatedA)
+			second := c.get()
+			second.sees(begin("2"))
+			s.ResourceUpdated("file:///a")
+			second.sees(id("2_1") + updatedA)
+			must(t, s.Log(LevelError, "", "a word"))
+			second.sees(id("2_2") + `data: {"jsonrpc":"2.0","method":"notifications/message","params":{"level":"error","data":"a word"}}`)
+			c.call(1, "boom").sees("200 application/json\n" + `{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"internal error"}}`)
+			first.sees(``)
+			second.drop()
+			s.ResourceUpdated("file:///a")
+			first.sees(id("1_3") + updatedA)
+			first.drop()
+			s.ResourceUpdated("file:///a")
+			third := c.get()
+			third.sees(begin("3") + "\n\n" + id("3_1") + updatedA)
+		})
+	}
+}
+
+// A stream that is resumed goes on where the client lost it, on the new connection
+// only; it has nothing of other streams, and what cannot be had is said.
+//
+// BASE-256 BASE-258 BASE-259 EDGE-129 EDGE-130 EDGE-132 EDGE-133
+func TestHTTPResumeByID(t *testing.T) {
+	s := updating(t, nil)
+	h := &HTTPHandler{Server: s, Comment: -1}
+	talkHTTP(t, h, nil, func(c *web) {
+		c.openAt(Revision20251125)
+		c.post(`{"jsonrpc":"2.0","id":1,"method":"resources/subscribe","params":{"uri":"file:///a"}}`).sees(pongA)
+		stream := c.get()
+		stream.sees("200 text/event-stream\nid: 1_0\nretry: 1000\ndata:")
+		s.ResourceUpdated("file:///a")
+		stream.sees("id: 1_1\n" + updatedA)
+		// Taken over while the server thinks that the old connection lives.
+		again := c.get("Last-Event-ID: 1_0")
+		again.sees("200 text/event-stream\n: resumed\n\nid: 1_1\n" + updatedA)
+		stream.sees(`$`)
+		s.ResourceUpdated("file:///a")
+		again.sees("id: 1_2\n" + updatedA)
+		again.drop()
+		s.ResourceUpdated("file:///a") // waits for whoever comes
+		again = c.get("Last-Event-ID: 1_2")
+		again.sees("200 text/event-stream\n: resumed\n\nid: 1_3\n" + updatedA)
+		for _, bad := range []string{"garbage", "1", "_", "1_", "1_x", "1_-1", "1_4", "1_1000", "2_0", "-1_0", "1_99999999999999999999"} {
+			message := fmt.Sprintf("Last-Event-ID %q is of no stream that can be resumed", bad)
+			if bad == "1_4" || bad == "1_1000" {
+				message = "Last-Event-ID " + bad + " was never sent"
+			}
+			c.get("Last-Event-ID: " + bad).sees(refused(400, -32600, message))
+		}
+		c.get("Last-Event-ID: 1_1", "+Last-Event-ID: 1_2").sees(refused(400, -32600, `Last-Event-ID "1_1, 1_2" is of no stream that can be resumed`))
+		c.post(pingA, "Last-Event-ID: 1_1").sees(pongA)
+	})
+	h = &HTTPHandler{Server: updating(t, nil), MaxEvents: -1}
+	talkHTTP(t, h, nil, func(c *web) {
+		c.openAt(Revision20251125)
+		c.get().sees("200 text/event-stream\n: ok")
+		c.get("Last-Event-ID: 1_0").sees(refused(400, -32600, `Last-Event-ID "1_0" is of no stream that can be resumed`))
+	})
+}
+
+// BASE-259 EDGE-131
+func TestBUG091NoReplayAcrossSessions(t *testing.T) {
+	h := &HTTPHandler{Server: speaker(t)}
+	talkHTTP(t, h, nil, func(c *web) {
+		c.hello(Revision20251125, "{}")
+		c.call(1, "speak").drop() // events 1_0 to 1_3 of one session
+		x := c.call(2, "slow")
+		time.Sleep(time.Second)
+		x.drop()
+		c.hello(Revision20251125, "{}")
+		stream := c.get()
+		stream.sees("200 text/event-stream\nid: 1_0\nretry: 1000\ndata:")
+		stream.drop()
+		c.get("Last-Event-ID: 2_0").sees(refused(400, -32600, `Last-Event-ID "2_0" is of no stream that can be resumed`))
+		c.get("Last-Event-ID: 1_3").sees(refused(400, -32600, `Last-Event-ID 1_3 was never sent`))
+		c.get("Last-Event-ID: 1_0").sees("200 text/event-stream\n: resumed")
+	})
+}
+
+func TestBUG092EventIDBeyondTheEnd(t *testing.T) {
+	h := &HTTPHandler{Server: speaker(t)}
+	talkHTTP(t, h, nil, func(c *web) {
+		c.hello(Revision20251125, "{}")
+		c.call(1, "speak").drop()
+		c.get("Last-Event-ID: 1_1003").sees(refused(400, -32600, "Last-Event-ID 1_1003 was never sent"))
+		c.get("Last-Event-ID: garbage").sees(refused(400, -32600, `Last-Event-ID "garbage" is of no stream that can be resumed`))
+	})
+}
+
+// BASE-261 EDGE-135
+func TestBUG101PrimingEventIsSent(t *testing.T) {
+	for rev, first := range map[string]string{Revision20250618: ": ok", Revision20251125: "id: 1_0\nretry: 1000\ndata:"} {
+		h := &HTTPHandler{Server: speaker(t)}
+		talkHTTP(t, h, nil, func(c *web) {
+			c.hello(rev, "{}")
+			c.call(1, "speak").sees("200 text/event-stream\n" + first + "\n\nid: 1_1\n" + progressA + "\n\nid: 1_2\n" + logA + "\n\nid: 1_3\ndata: " + doneA + "\n$")
+		})
+	}
+}
+
+// A handler that lets go of its connection is polled; where clients cannot do that, it
+// keeps it.
+//
+// BASE-195 BASE-262 BASE-264
+func TestHTTPPause(t *testing.T) {
+	const later = `data: {"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"later"}]}}`
+	h := &HTTPHandler{Server: speaker(t)}
+	talkHTTP(t, h, nil, func(c *web) {
+		c.hello(Revision20251125, "{}")
+		c.call(1, "pause").sees("200 text/event-stream\nid: 1_0\nretry: 1000\ndata:\n\nid: 1_1\nretry: 5000\ndata:\n$")
+		time.Sleep(5 * time.Second)
+		x := c.get("Last-Event-ID: 1_1")
+		x.sees("200 text/event-stream\n: resumed")
+		x.drop()
+		time.Sleep(time.Minute)
+		c.get("Last-Event-ID: 1_0").sees("200 text/event-stream\n: resumed\n\nid: 1_2\n" + later + "\n$")
+		y := c.call(1, "pause", "Accept: application/json")
+		time.Sleep(time.Minute)
+		y.sees("200 application/json\n" + strings.TrimPrefix(later, "data: "))
+	})
+	for _, rev := range []string{Revision20250326, Revision20250618} {
+		h = &HTTPHandler{Server: speaker(t)}
+		talkHTTP(t, h, nil, func(c *web) {
+			c.hello(rev, "{}")
+			x := c.call(1, "pause")
+			time.Sleep(30 * time.Second)
+			x.sees("200 text/event-stream\n: ok\n\n: still here")
+			time.Sleep(30 * time.Second)
+			x.sees(": still here\n\n: still here\n\nid: 1_1\n" + later + "\n$")
+		})
+	}
+}
+
+// What a session keeps for resuming has a bound, and no stream is kept for ever because
+// of it.
+func TestBUG227EventLogIsBounded(t *testing.T) {
+	s, page := testServer(t, nil), strings.Repeat("x", 4096)
+	addTool(t, s, "much", func(ctx context.Context, r *Request) (string, error) {
+		for range 10_000 {
+			_ = r.Notify(ctx, "notifications/x", map[string]string{"text": page})
+		}
+		return "done", nil
+	})
+	h := &HTTPHandler{Server: s, Comment: -1}
+	talkHTTP(t, h, nil, func(c *web) {
+		c.hello(Revision20251125, "{}")
+		c.call(1, "much").drop()
+		c.call(2, "much").drop()
+		hs := h.sessions[c.session]
+		if hs.size > 1<<20 || len(hs.events) > 1<<20/4096 {
+			t.Errorf("%d bytes in %d events are kept", hs.size, len(hs.events))
+		}
+		c.get("Last-Event-ID: 2_1").sees(refused(400, -32600, "events after 2_1 are no longer kept"))
+		// Many short streams.
+		for range 3000 {
+			get := c.get()
+			synctest.Wait()
+			get.drop()
+		}
+		if n := len(hs.streams); n > 1<<20/eventCost {
+			t.Errorf("%d streams are known", n)
+		}
+		total := 0
+		for _, st := range hs.streams {
+			total += st.kept
+		}
+		want(t, "events by stream", total, len(hs.events))
+	})
+	h = &HTTPHandler{Server: testServer(t, nil), MaxEvents: -1}
+	talkHTTP(t, h, nil, func(c *web) {
+		c.hello(Revision20251125, "{}")
+		for range 10 {
+			c.get().drop()
+			x := c.call(1, "slow")
+			time.Sleep(time.Second)
+			x.sees("200 text/event-stream\n: ok")
+			c.post(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`).sees(`202`)
+			x.sees(`$`)
+		}
+		want(t, "streams", len(h.sessions[c.session].streams), 0)
+	})
+}
+
+// exchanges is how many requests of a session are open.
+func (h *HTTPHandler) exchanges(id string) int {
+	synctest.Wait()
+	h.mu.Lock()
+	s := h.sessions[id]
+	h.mu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.exchanges
+}
+
+// Who does not read costs himself his connection, and others nothing.
+func TestBUG226SlowReader(t *testing.T) {
+	s := updating(t, nil)
+	h := &HTTPHandler{Server: s, Comment: -1}
+	talkHTTP(t, h, nil, func(c *web) {
+		const subscribe = `{"jsonrpc":"2.0","id":1,"method":"resources/subscribe","params":{"uri":"file:///a"}}`
+		c.openAt(Revision20250618)
+		c.post(subscribe).sees(pongA)
+		deaf, mute := c.session, c.mute("GET /mcp HTTP/1.1\r\nHost: localhost\r\nAccept: text/event-stream\r\nMcp-Session-Id: "+c.session+"\r\n\r\n")
+		c.openAt(Revision20250618)
+		c.post(subscribe).sees(pongA)
+		stream := c.get()
+		stream.sees("200 text/event-stream\n: ok")
+		for i := range 100_000 {
+			if i == 50_000 {
+				s.ResourceUpdated("file:///a")
+			}
+			must(t, s.Log(LevelError, "", i))
+		}
+		synctest.Wait()
+		h.mu.Lock()
+		mail := &h.sessions[deaf].mail
+		h.mu.Unlock()
+		mail.mu.Lock()
+		want(t, "messages that wait", len(mail.items)+len(mail.uris), maxMail+1)
+		mail.mu.Unlock()
+		stream.mu.Lock()
+		if !strings.Contains(stream.body.String(), `"data":99999}`) || !strings.Contains(stream.body.String(), updatedA) {
+			t.Error("the other one did not get the last message")
+		}
+		stream.mu.Unlock()
+		stream.drop()
+		time.Sleep(30 * time.Second)
+		want(t, "exchanges of the deaf", h.exchanges(deaf), 0)
+		if _, err := mute.Write([]byte("x")); err == nil {
+			t.Error("its connection is still open")
+		}
+	})
+}
+
+// A reply of any form that is not read costs its reader the connection, and does not
+// hold up the handler, nor the end.
+func TestHTTPDeadReader(t *testing.T) {
+	s, big := testServer(t, nil), strings.Repeat("x", 1<<20)
+	addTool(t, s, "big", func(ctx context.Context, r *Request) (string, error) { return big, nil })
+	addTool(t, s, "bigger", func(ctx context.Context, r *Request) (string, error) {
+		return big, r.Notify(ctx, "notifications/x", map[string]string{"x": big})
+	})
+	h := &HTTPHandler{Server: s}
+	talkHTTP(t, h, nil, func(c *web) {
+		c.hello(Revision20250618, "{}")
+		for _, tool := range []string{"big", "bigger"} {
+			body := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"` + tool + `"}}`
+			request := fmt.Sprintf("POST /mcp HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nMcp-Session-Id: %s\r\nContent-Length: %d\r\n\r\n%s", c.session, len(body), body)
+			c.mute(request)
+			time.Sleep(29 * time.Second)
+			want(t, "exchanges", h.exchanges(c.session), 1)
+			time.Sleep(2 * time.Second)
+			want(t, "exchanges", h.exchanges(c.session), 0)
+			c.mute(request) // and at the end one is stuck
+			synctest.Wait()
+			start := time.Now()
+			c.send("DELETE", "").sees(`204`)
+			time.Sleep(6 * time.Second)
+			want(t, "open sessions of "+tool, len(h.open), 0)
+			if d := time.Since(start); d > 6*time.Second {
+				t.Errorf("the end took %v", d)
+			}
+			c.hello(Revision20250618, "{}")
+		}
+	})
+}
+
+func TestBUG217ShutdownWithOpenStreams(t *testing.T) {
+	var causes journal
+	s := testServer(t, nil)
+	addTool(t, s, "stay", func(ctx context.Context, r *Request) (string, error) {
+		<-ctx.Done()
+		causes.add("%v", context.Cause(ctx))
+		return "cut", nil
+	})
+	h := &HTTPHandler{Server: s, MaxEvents: -1}
+	talkHTTP(t, h, nil, func(c *web) {
+		var streams, calls []*exchange
+		for range 50 {
+			c.hello(Revision20250618, "{}")
+			streams = append(streams, c.get())
+		}
+		for i := range 5 {
+			calls = append(calls, c.call(i+1, "stay"))
+		}
+		time.Sleep(time.Second)
+		var both sync.WaitGroup
+		for range 2 {
+			both.Go(func() {
+				ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+				defer cancel()
+				if err := h.Shutdown(ctx); err != context.DeadlineExceeded {
+					t.Errorf("Shutdown: %v", err)
+				}
+			})
+		}
+		synctest.Wait()
+		for _, x := range streams {
+			x.sees("200 text/event-stream\n: ok\n$")
+		}
+		down := "the server is shutting down"
+		c.post(pingA).sees(refusedFor("1", 503, -32603, down, "Retry-After: 10"))
+		c.post(initializeA, "-Mcp-Session-Id").sees(refusedFor("1", 503, -32603, down, "Retry-After: 10"))
+		c.get().sees(refused(503, -32603, down, "Retry-After: 10"))
+		c.post(`{"jsonrpc":"2.0","id":99,"result":{}}`).sees(`202`)
+		want(t, "causes", causes.String(), "")
+		start := time.Now()
+		both.Wait()
+		want(t, "time", time.Since(start), 2*time.Second)
+		for i, x := range calls {
+			x.sees(fmt.Sprintf("200 text/event-stream\n: ok\n\ndata: "+`{"jsonrpc":"2.0","id":%d,"result":{"content":[{"type":"text","text":"cut"}]}}`+"\n$", i+1))
+		}
+		want(t, "causes", causes.String(), strings.Repeat("mcp: connection closed: the server shuts down; ", 4)+"mcp: connection closed: the server shuts down")
+		must(t, h.Shutdown(context.Background()))
+	})
+}
+
+// Without sessions, requests are waited for, too.
+func TestHTTPShutdownSessionless(t *testing.T) {
+	h := &HTTPHandler{Server: speaker(t), Sessionless: true}
+	talkHTTP(t, h, nil, func(c *web) {
+		x, y := c.call(1, "minute", "Accept: application/json"), c.call(1, "slow", "Accept: application/json")
+		synctest.Wait()
+		ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+		defer cancel()
+		want(t, "Shutdown", h.Shutdown(ctx), context.DeadlineExceeded)
+		x.sees("200 application/json\n" + strings.Replace(doneA, "done", "ended: <nil>", 1))
+		y.sees(`200 application/json
+			{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"mcp: connection closed: the server shuts down"}],"isError":true}}`)
+		c.post(pingA).sees(refusedFor("1", 503, -32603, "the server is shutting down", "Retry-After: 10"))
+	})
+}
+
+func TestBUG239ValuesOfTheRequest(t *testing.T) {
+	type key struct{}
+	s := newServer(t, nil)
+	tell := func(ctx context.Context, r *Request) string {
+		return fmt.Sprint(r.Method, " ", ctx.Value(key{}), " ", r.Header.Get("X-Tenant"), " ", r.Identity.Scopes)
+	}
+	addTool(t, s, "tell", func(ctx context.Context, r *Request) (string, error) { return tell(ctx, r), nil })
+	must(t, s.AddResource(&Resource{URI: "file:///a", Name: "a"}, func(ctx context.Context, r *Request, _ *ReadResourceParams) (*ReadResourceResult, error) {
+		return &ReadResourceResult{Contents: []*ResourceContents{{Text: tell(ctx, r)}}}, nil
+	}), s.AddPrompt(&Prompt{Name: "p"}, func(ctx context.Context, r *Request, _ *GetPromptParams) (*GetPromptResult, error) {
+		return &GetPromptResult{Description: tell(ctx, r)}, nil
+	}))
+	h := &HTTPHandler{Server: s, Authorize: func(r *http.Request) (*Identity, error) {
+		return &Identity{Subject: "ada", Scopes: []string{r.Header.Get("X-Scope")}}, nil
+	}}
+	outer := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), key{}, r.Header.Get("X-Value"))))
+	})
+	talkHTTP(t, h, outer, func(c *web) {
+		c.openAt(Revision20250618)
+		for _, n := range []string{"1", "2"} {
+			header := []string{"X-Value: v" + n, "X-Tenant: t" + n, "X-Scope: s" + n}
+			c.post(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"tell"}}`, header...).sees(`200 application/json
+				{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"tools/call v` + n + ` t` + n + ` [s` + n + `]"}]}}`)
+			c.post(`{"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"file:///a"}}`, header...).sees(`200 application/json
+				{"jsonrpc":"2.0","id":1,"result":{"contents":[{"uri":"file:///a","text":"resources/read v` + n + ` t` + n + ` [s` + n + `]"}]}}`)
+			c.post(`{"jsonrpc":"2.0","id":1,"method":"prompts/get","params":{"name":"p"}}`, header...).sees(`200 application/json
+				{"jsonrpc":"2.0","id":1,"result":{"description":"prompts/get v` + n + ` t` + n + ` [s` + n + `]","messages":[]}}`)
+		}
+	})
+}
+
+// Streams end when the identity of who opened them does, and nobody comes in after.
+func TestHTTPIdentityExpires(t *testing.T) {
+	var expires time.Time
+	h := &HTTPHandler{Server: testServer(t, nil), Comment: -1, Authorize: func(*http.Request) (*Identity, error) {
+		return &Identity{Subject: "ada", Expires: expires}, nil
+	}}
+	talkHTTP(t, h, nil, func(c *web) {
+		expires = time.Now().Add(time.Minute)
+		c.hello(Revision20251125, "{}")
+		stream, call, plain := c.get(), c.call(1, "slow"), c.call(2, "slow", "Accept: application/json")
+		time.Sleep(time.Minute - 1)
+		stream.sees("200 text/event-stream\nid: 1_0\nretry: 1000\ndata:")
+		call.sees("200 text/event-stream\nid: 2_0\nretry: 1000\ndata:")
+		time.Sleep(1)
+		stream.sees(`$`)
+		call.sees(`$`)
+		plain.sees(`!`)
+		c.post(pingA).sees(refused(401, -32600, "not authorized"))
+		expires = time.Time{}
+		again := c.get("Last-Event-ID: 2_0") // the call goes on
+		time.Sleep(time.Hour)
+		again.sees("200 text/event-stream\n: resumed\n\nid: 2_1\ndata: " + strings.Replace(doneA, "done", "slept", 1) + "\n$")
 	})
 }
