@@ -1227,9 +1227,11 @@ func (st *httpStream) wait(h *HTTPHandler, r *http.Request, c *httpConn, p *peer
 }
 
 // tick writes a comment, or decides an undecided reply, if it is time for that. It
-// tells when to come again.
+// tells when to come again. While somebody else writes, there is nothing to do.
 func (st *httpStream) tick(since, decide, comment time.Duration) time.Duration {
-	st.mu.Lock()
+	if !st.mu.TryLock() {
+		return comment
+	}
 	defer st.mu.Unlock()
 	switch {
 	case st.begun && since < comment:

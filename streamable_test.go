@@ -1880,8 +1880,8 @@ func TestBUG217ShutdownWithOpenStreams(t *testing.T) {
 			x.sees("200 text/event-stream\n: ok\n$")
 		}
 		down := "the server is shutting down"
-		c.post(pingA).sees(refusedFor("1", 503, -32603, down, "Retry-After: 10"))
-		c.post(initializeA, "-Mcp-Session-Id").sees(refusedFor("1", 503, -32603, down, "Retry-After: 10"))
+		c.post(strings.Replace(pingA, `"id":1`, `"id":78`, 1)).sees(refusedFor("78", 503, -32603, down, "Retry-After: 10"))
+		c.post(strings.Replace(initializeA, `"id":1`, `"id":77`, 1), "-Mcp-Session-Id").sees(refusedFor("77", 503, -32603, down, "Retry-After: 10"))
 		c.get().sees(refused(503, -32603, down, "Retry-After: 10"))
 		c.post(`{"jsonrpc":"2.0","id":99,"result":{}}`).sees(`202`)
 		want(t, "causes", causes.String(), "")
