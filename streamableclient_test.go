@@ -893,6 +893,34 @@ func TestHTTPRenewalFails(t *testing.T) {
 	})
 }
 
+// What a new session is told of is not reason to open yet another one.
+//
+// EDGE-126
+func TestHTTPRenewalIsNotNested(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := of("POST", "b", Revision20251125)
+		m := mockServer(t, slices.Concat(opened(1, "a", Revision20251125),
+			[]step{{of("POST", "a", Revision20251125) + fmt.Sprintf(subscribeBody, 2, "x"), jsonReply(pong(2))}}, forgotten(ping(3)),
+			opened(4, "b", Revision20251125), []step{{b + fmt.Sprintf(subscribeBody, 5, "x"), reply(404, "")}, {b + ping(6), reply(404, "")}})...)
+		cs := m.connect(m.transport(), nil)
+		must(t, cs.Subscribe(t.Context(), "file:///x"))
+		checkError(t, "Ping", cs.Ping(t.Context()), "mcp: ping: the server has ended the session")
+		must(t, cs.Close())
+	})
+}
+
+// A server that does not take what gets no answer holds it up for a bounded time.
+func TestHTTPNotificationNotTaken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		steps := append(opened(1, "abc", Revision20251125), parting("abc", Revision20251125))
+		steps[1].answer = untilGone
+		m := mockServer(t, steps...)
+		err := connectError(t, m.transport())
+		checkError(t, "Connect", err, `mcp: sending notifications/initialized: Post "http://mcp.test/mcp": context deadline exceeded`)
+		want(t, "time passed", time.Since(m.start), postTimeout)
+	})
+}
+
 // A call gives up as its context says while a new session is opened, which goes on.
 func TestHTTPRenewalTakesLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
