@@ -3,10 +3,12 @@ package mcp
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"regexp"
 	"slices"
 	"strings"
@@ -82,18 +84,17 @@ func talkHTTP(t *testing.T, h *HTTPHandler, root http.Handler, do func(c *web)) 
 
 func newWeb(t *testing.T, root http.Handler) *web {
 	c := &web{t: t, path: "/mcp", l: &pipeListener{conns: make(chan net.Conn), done: make(chan struct{})}}
-	c.client = &http.Client{Transport: &http.Transport{DisableCompression: true, Protocols: c.protocols(),
+	c.client = &http.Client{Transport: &http.Transport{DisableCompression: true,
 		DialContext: func(context.Context, string, string) (net.Conn, error) { return c.l.dial() }}}
-	server := &http.Server{Handler: root, Protocols: c.protocols()}
+	server := &http.Server{Handler: root, Protocols: &http.Protocols{}}
+	server.Protocols.SetHTTP1(true)
+	server.Protocols.SetUnencryptedHTTP2(true)
 	c.all.Go(func() { _ = server.Serve(c.l) }) // ends when the listener is closed
 	return c
 }
 
-func (c *web) protocols() *http.Protocols {
-	p := &http.Protocols{}
-	p.SetHTTP1(true)
-	return p
-}
+// setProtocols chooses what the client speaks.
+func (c *web) setProtocols(p *http.Protocols) { c.client.Transport.(*http.Transport).Protocols = p }
 
 func (c *web) close(h *HTTPHandler) {
 	for _, x := range c.open {
@@ -1967,4 +1968,175 @@ func TestHTTPIdentityExpires(t *testing.T) {
 		time.Sleep(time.Hour)
 		again.sees("200 text/event-stream\n: resumed\n\nid: 2_1\ndata: " + strings.Replace(doneA, "done", "slept", 1) + "\n$")
 	})
+}
+
+// The old transport: a stream that names where to POST, and on which all messages
+// come. It is the session.
+//
+// BASE-267 BASE-268 BASE-270 BASE-271 BASE-279
+func TestSSE(t *testing.T) {
+	h := &HTTPHandler{Server: updating(t, nil)}
+	mux := http.NewServeMux()
+	mux.Handle("/old/", http.StripPrefix("/old", h.SSE()))
+	talkHTTP(t, h, mux, func(c *web) {
+		c.path = "/old/sse"
+		stream := c.get()
+		synctest.Wait()
+		stream.mu.Lock()
+		_, endpoint, _ := strings.Cut(strings.TrimSpace(stream.body.String()), "event: endpoint\ndata: ")
+		stream.mu.Unlock()
+		if !regexp.MustCompile(`^/old/sse\?sessionId=[A-Z2-7]{26}$`).MatchString(endpoint) {
+			t.Fatalf("endpoint %q", endpoint)
+		}
+		stream.sees("200 text/event-stream\nevent: endpoint\ndata: " + endpoint)
+		c.path = endpoint
+		event := func(text string) string { return "event: message\ndata: " + text }
+		c.post(strings.Replace(initializeA, "2025-11-25", "2024-11-05", 1)).sees(`202`)
+		stream.sees(event(`{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2024-11-05","capabilities":{"logging":{},"resources":{"subscribe":true,"listChanged":true},"tools":{"listChanged":true}},"serverInfo":{"name":"test","version":"1"}}}`))
+		c.post(`{"jsonrpc":"2.0","method":"notifications/initialized"}`).sees(`202`)
+		c.post(pingA).sees(`202`)
+		stream.sees(event(`{"jsonrpc":"2.0","id":1,"result":{}}`))
+		must(t, addNothing(h.Server, "new"))
+		time.Sleep(10 * time.Millisecond)
+		stream.sees(event(strings.TrimPrefix(toolsChanged, "data: ")))
+		time.Sleep(15 * time.Second)
+		stream.sees(`: still here`)
+		c.post(`{nope`).sees(`400 application/json
+			{"jsonrpc":"2.0","error":{"code":-32700,"message":"parse error: want a name in quotes at byte 1"}}`)
+		c.post(pingA, "Content-Type: text/plain").sees(refused(415, -32600, `Content-Type must be application/json, not "text/plain"`))
+		c.send("DELETE", "").sees(refused(405, -32600, "method DELETE is not served here; allowed: GET, POST", "Allow: GET, POST"))
+		c.path = "/old/sse"
+		c.post(pingA).sees(refused(400, -32600, "no sessionId in the URL: open the stream first"))
+		c.path = "/old/sse?sessionId=nope"
+		c.post(pingA).sees(refused(404, -32600, noSuch))
+		stream.drop()
+		c.path = endpoint
+		c.post(pingA).sees(refused(404, -32600, noSuch))
+		want(t, "sessions", fmt.Sprint(len(h.open), len(h.old), len(h.Server.sessions)), "0 0 0")
+	})
+}
+
+func TestBUG121ToolOutlivesItsPOST(t *testing.T) {
+	var causes journal
+	s := testServer(t, nil)
+	addTool(t, s, "wait", func(ctx context.Context, r *Request) (string, error) {
+		select {
+		case <-time.After(2 * time.Second):
+		case <-ctx.Done():
+			causes.add("%v", context.Cause(ctx))
+		}
+		return "done", ctx.Err()
+	})
+	h := &HTTPHandler{Server: s, Comment: -1}
+	talkHTTP(t, h, h.SSE(), func(c *web) {
+		stream := c.get()
+		synctest.Wait()
+		_, endpoint, _ := strings.Cut(strings.TrimSpace(stream.body.String()), "data: ")
+		c.path = endpoint
+		c.post(initializeA).sees(`202`)
+		c.post(`{"jsonrpc":"2.0","method":"notifications/initialized"}`).sees(`202`)
+		stream.sees("200 text/event-stream\nevent: endpoint\ndata: " + endpoint + "\n\nevent: message\ndata: " + initializedA)
+		c.call(1, "wait").sees(`202`)
+		time.Sleep(2 * time.Second)
+		stream.sees("event: message\ndata: " + doneA)
+		c.call(1, "wait").sees(`202`)
+		time.Sleep(time.Second)
+		stream.drop()
+		want(t, "causes", causes.String(), "mcp: connection closed: mcp: the client closed the connection")
+	})
+}
+
+// Shutting down ends sessions of the old transport, too.
+func TestSSEShutdown(t *testing.T) {
+	h := &HTTPHandler{Server: testServer(t, nil)}
+	talkHTTP(t, h, h.SSE(), func(c *web) {
+		stream := c.get()
+		synctest.Wait()
+		must(t, h.Shutdown(context.Background()))
+		stream.mu.Lock()
+		want(t, "ended", stream.ended && stream.failure == nil, true)
+		stream.mu.Unlock()
+		stream.drop()
+		c.get().sees(refused(503, -32603, "the server is shutting down", "Retry-After: 10"))
+	})
+}
+
+// The protocol is the same over HTTP/2; a stream without events
+// is not cut off there either.
+func TestHTTP2(t *testing.T) {
+	h := &HTTPHandler{Server: speaker(t), Comment: -1}
+	synctest.Test(t, func(t *testing.T) {
+		c := newWeb(t, h)
+		p := &http.Protocols{}
+		p.SetUnencryptedHTTP2(true)
+		c.setProtocols(p)
+		c.hello(Revision20251125, "{}")
+		stream := c.get()
+		stream.sees("200 text/event-stream\nid: 1_0\nretry: 1000\ndata:")
+		call := c.call(1, "minute")
+		time.Sleep(time.Minute)
+		call.sees(`200 text/event-stream
+			id: 2_0
+			retry: 1000
+			data:
+
+			id: 2_1
+			data: {"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":1,"progress":1}}
+
+			id: 2_2
+			data: {"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"ended: <nil>"}]}}
+			$`)
+		must(t, addNothing(h.Server, "new"))
+		time.Sleep(time.Second)
+		stream.sees("id: 1_1\n" + toolsChanged)
+		time.Sleep(time.Hour)
+		stream.sees(``)
+		c.send("DELETE", "").sees(`204`)
+		stream.sees(`$`)
+		c.close(h)
+	})
+}
+
+// Header fields without end, half a header, and ids that were never given out bind
+// nothing.
+func TestHTTPFlood(t *testing.T) {
+	h := &HTTPHandler{Server: testServer(t, nil)}
+	ctx, cancel := context.WithCancel(t.Context())
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	served := make(chan error, 1)
+	go func() { served <- h.Serve(ctx, l, nil) }() // ends with ctx
+	conn, err := net.Dial("tcp", l.Addr().String())
+	must(t, err)
+	_, _ = io.WriteString(conn, "POST /mcp HTTP/1.1\r\nHost: localhost\r\n"+strings.Repeat("X-Flood: "+strings.Repeat("x", 1000)+"\r\n", 100))
+	answer, _ := io.ReadAll(conn)
+	if !bytes.HasPrefix(answer, []byte("HTTP/1.1 431 ")) {
+		t.Errorf("flood: %.60s", answer)
+	}
+	conn.Close()
+	for range 20_000 {
+		w := httptest.NewRecorder()
+		r := httptest.NewRequest("POST", "/mcp", strings.NewReader(pingA))
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("Mcp-Session-Id", rand.Text())
+		h.ServeHTTP(w, r)
+		want(t, "status", w.Code, 404)
+	}
+	want(t, "sessions", fmt.Sprint(len(h.open), len(h.sessions), h.sweeper), "0 0 <nil>")
+	cancel()
+	must(t, <-served)
+	if _, err := net.Dial("tcp", l.Addr().String()); err == nil {
+		t.Error("it still listens")
+	}
+}
+
+// A server listens on this machine only, if it is not told otherwise.
+//
+// BASE-184
+func TestListenAndServe(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	h := &HTTPHandler{Server: testServer(t, nil)}
+	must(t, h.ListenAndServe(ctx, ":0", nil))
+	checkError(t, "no port", h.ListenAndServe(ctx, "localhost", nil), `mcp: address "localhost": address localhost: missing port in address`)
 }
