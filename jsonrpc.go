@@ -569,6 +569,7 @@ type peer struct {
 	side      side
 	log       *slog.Logger
 	crew      *crew
+	lent      bool                            // the crew serves others, too
 	limit     int                             // requests running at once
 	malformed func(data []byte, reason error) // told of what is no message; nil: not told
 	done      chan struct{}                   // closed by failCalls, when there is a cause
@@ -1374,11 +1375,12 @@ func (p *peer) restLocked() {
 	}
 }
 
-// settleDown waits until no request runs and no notification waits, at most for d.
-func (p *peer) settleDown(d time.Duration) {
+// settleDown waits until no request runs and no notification waits, at most for d. It
+// reports whether nothing runs.
+func (p *peer) settleDown(d time.Duration) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), d)
 	defer cancel()
-	p.quiet(ctx)
+	return p.quiet(ctx)
 }
 
 // quiet waits until no request runs and no notification waits, or ctx ends. It
@@ -1399,7 +1401,11 @@ func (p *peer) quiet(ctx context.Context) bool {
 // wait waits for the peer's goroutines, for handlers at most handlersGrace. The
 // error names the methods that still run.
 func (p *peer) wait() error {
-	if p.crew.close(handlersGrace) {
+	if !p.lent {
+		if p.crew.close(handlersGrace) {
+			return nil
+		}
+	} else if p.settleDown(handlersGrace) {
 		return nil
 	}
 	p.mu.Lock()

@@ -123,6 +123,8 @@ type HTTPHandler struct {
 	// means one second.
 	Retry time.Duration
 
+	crew crew // runs the handlers of all sessions
+
 	mu       sync.Mutex                     // guards the fields below
 	open     map[*session]func(cause error) // all that is not ended yet, and how to end it
 	sessions map[string]*httpSession        // of these, those that a client knows
@@ -202,6 +204,7 @@ func (h *HTTPHandler) Shutdown(ctx context.Context) error {
 	for s := range open {
 		<-s.gone
 	}
+	h.crew.close(handlersGrace)
 	return err
 }
 
@@ -540,6 +543,7 @@ func (h *HTTPHandler) enroll(s *session, end func(cause error)) *Error {
 		h.open = map[*session]func(error){}
 	}
 	h.open[s] = end
+	s.p.crew, s.p.lent = &h.crew, true
 	return nil
 }
 

@@ -1126,6 +1126,7 @@ func TestBUG089TwoReplicas(t *testing.T) {
 			c.post(`{"jsonrpc":"2.0","id":5,"method":"logging/setLevel","params":{"level":"debug"}}`).sees(`200 application/json
 				{"jsonrpc":"2.0","id":5,"error":{"code":-32601,"message":"a log level needs a session, and this server has none"}}`)
 			want(t, "sessions", fmt.Sprint(len(a.open), len(b.open), len(a.Server.sessions), len(b.Server.sessions)), "0 0 0 0")
+			must(t, b.Shutdown(context.Background()))
 		})
 	}
 }
@@ -1516,6 +1517,7 @@ func TestBUG080AbortDoesNotCancelInSession(t *testing.T) {
 		y.drop()
 		c.post(strings.Replace(pingA, "1", "2", 1)).sees(refusedFor("2", 400, -32600, "a request with this id is still running"))
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		c.post(strings.Replace(pingA, "1", "2", 1)).sees("200 application/json\n{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{}}")
 	})
 }
@@ -2053,6 +2055,7 @@ func TestSSEShutdown(t *testing.T) {
 		stream := c.get()
 		synctest.Wait()
 		must(t, h.Shutdown(context.Background()))
+		synctest.Wait()
 		stream.mu.Lock()
 		want(t, "ended", stream.ended && stream.failure == nil, true)
 		stream.mu.Unlock()
