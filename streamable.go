@@ -69,7 +69,7 @@ const (
 // An HTTPHandler serves a Server over Streamable HTTP (Transports, Streamable HTTP)
 // at whatever path it is mounted. Server must be set; the zero values of the other
 // fields are right for a server on this machine. Fields must not change once it
-// serves.
+// serves. Its goroutines end with Shutdown.
 type HTTPHandler struct {
 	Server *Server
 
