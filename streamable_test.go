@@ -1339,7 +1339,7 @@ func TestHTTPErrorStatus(t *testing.T) {
 	})
 }
 
-// BASE-202 BASE-207
+// BASE-202
 func TestBUG067Comments(t *testing.T) {
 	h := &HTTPHandler{Server: testServer(t, nil)}
 	talkHTTP(t, h, nil, func(c *web) {
@@ -1975,7 +1975,7 @@ func TestHTTPIdentityExpires(t *testing.T) {
 // The old transport: a stream that names where to POST, and on which all messages
 // come. It is the session.
 //
-// BASE-267 BASE-268 BASE-270 BASE-271 BASE-279
+// BASE-268 BASE-270 BASE-271 BASE-279
 func TestSSE(t *testing.T) {
 	h := &HTTPHandler{Server: updating(t, nil)}
 	mux := http.NewServeMux()
