@@ -2117,7 +2117,7 @@ func TestHTTPFlood(t *testing.T) {
 		t.Errorf("flood: %.60s", answer)
 	}
 	conn.Close()
-	for range 20_000 {
+	for range 100_000 {
 		w := httptest.NewRecorder()
 		r := httptest.NewRequest("POST", "/mcp", strings.NewReader(pingA))
 		r.Header.Set("Content-Type", "application/json")
