@@ -41,6 +41,14 @@
 // What the server may ask of the client is a field of [ClientOptions] each; what
 // is nil is not offered.
 //
+// # Over HTTP
+//
+// An [HTTPHandler] serves a server to many clients; an [HTTPTransport] reaches one:
+//
+//	err := (&mcp.HTTPHandler{Server: s}).ListenAndServe(ctx, ":8080", nil)
+//
+//	session, err := c.Connect(ctx, &mcp.HTTPTransport{URL: "http://localhost:8080"})
+//
 // # Words
 //
 // A message is a request, which has an ID and gets exactly one response (a result
@@ -52,9 +60,10 @@
 // # Reading order
 //
 // mcp.go (vocabulary), json.go (JSON text in and out), jsonrpc.go (messages and
-// peers), schema.go (JSON Schema), stdio.go (connections), uritemplate.go (RFC 6570),
-// server.go, ask.go (what servers ask of clients), client.go. A file uses only
-// what the files before it declare.
+// peers), schema.go (JSON Schema), stdio.go (connections), uritemplate.go (RFC
+// 6570), ask.go (what servers ask of clients), server.go, client.go, streamable.go
+// and streamableclient.go (the two ends of HTTP). A file uses only what the files
+// before it declare.
 package mcp
 
 import (

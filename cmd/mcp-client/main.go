@@ -348,8 +348,9 @@ func usage() string {
 	fs := (&program{}).flagSet(new(error))
 	fs.SetOutput(&b)
 	fs.PrintDefaults()
-	b.WriteString("\nExit codes: 0 done, 1 the tool reports an error, 2 wrong command line,\n" +
-		"3 no connection or no answer (HTTP 5xx, too), 4 an error of the protocol\n(HTTP 401 and 403, too), 130 interrupted.\n")
+	b.WriteString("\nExit codes: 0 done, 1 the tool reports an error, 2 the command line is wrong\n" +
+		"or does not fit what the server offers, 3 no connection or no answer (HTTP 5xx,\n" +
+		"too), 4 an error of the protocol (HTTP 401 and 403, too), 130 interrupted.\n")
 	return b.String()
 }
 
