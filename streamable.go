@@ -261,7 +261,8 @@ func (h *HTTPHandler) door(w http.ResponseWriter, r *http.Request) *Error {
 		return Errorf(CodeInvalidRequest, format, args...).WithHTTP(http.StatusForbidden, nil)
 	}
 	host := r.Host
-	if f := r.Header.Get("X-Forwarded-Host"); h.TrustForwardedHost && f != "" {
+	// All of them: a proxy may add its own to one that a page has made up.
+	if f := strings.Join(r.Header.Values("X-Forwarded-Host"), ", "); h.TrustForwardedHost && f != "" {
 		host = f
 	}
 	local := onLoopback(r)

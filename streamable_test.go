@@ -509,6 +509,8 @@ func TestBUG061BehindProxy(t *testing.T) {
 		c.post(pingA, "Host: backend-internal", "X-Forwarded-Host: mcp.example.com").sees(pongA)
 		c.post(pingA, "X-Forwarded-Host: evil.example").sees(
 			refused(403, -32600, `host "evil.example" is not allowed; add it to AllowedHosts`))
+		c.post(pingA, "X-Forwarded-Host: mcp.example.com", "+X-Forwarded-Host: evil.example").sees(
+			refused(403, -32600, `host "mcp.example.com, evil.example" is not allowed; add it to AllowedHosts`))
 	})
 }
 
