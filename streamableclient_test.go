@@ -71,6 +71,7 @@ func serveMemory(t *testing.T, ln *memoryListener, h http.Handler) {
 	server.Protocols.SetUnencryptedHTTP2(true)
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(ln) }()
+	synctest.Wait() // it serves: Close before Serve would race
 	t.Cleanup(func() { must(t, server.Close()); <-ended })
 }
 
@@ -456,6 +457,7 @@ func (e *sseEvent) show() string {
 
 // naiveEvents does the same as showEvents, all at once.
 func naiveEvents(text string) (lines []string) {
+	const controls = "\x00\x01\x02\x03\x04\x05\x06\x07\x08\x0b\x0c\x0e\x0f\x10\x11\x12\x13\x14\x15\x16\x17\x18\x19\x1a\x1b\x1c\x1d\x1e\x1f\x7f"
 	text = strings.TrimPrefix(text, "\xEF\xBB\xBF")
 	text = strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n")
 	all := strings.Split(text, "\n")
@@ -475,7 +477,8 @@ func naiveEvents(text string) (lines []string) {
 			data = append(data, value)
 		case field == "event":
 			e.name = value
-		case field == "id" && !strings.Contains(value, "\x00"):
+		case field == "id" && strings.ContainsAny(value, controls):
+		case field == "id":
 			e.id, e.hasID = value, true
 		case field == "retry" && value != "" && strings.Trim(value, "0123456789") == "":
 			if value = strings.TrimLeft(value, "0"); len(value) < 10 || len(value) == 10 && value <= "2147483647" {
@@ -506,6 +509,7 @@ func TestEvents(t *testing.T) {
 		{"id: 7\ndata:\n\n", ` "" id="7"`},
 		{"id: 7\nid\ndata: x\n\n", ` "x" id=""`},
 		{"id: 7\nid: 8\x009\ndata: x\n\n", ` "x" id="7"`},
+		{"id: 7\nid: 8\x1b\nid: \x7f\ndata: x\n\n", ` "x" id="7"`},
 		{"retry: 500\n\nretry: 5s\n\nretry: -1\n\nretry:\n\nretry: +5\n\nretry: 1_0\n\nretry: 86400000\n\nretry: 0\n\nretry: 2147483648\n\n",
 			` "" retry=500ms, "" retry=24h0m0s, "" retry=0s`},
 		{"event: a\nevent: b\ndata: x\n\nevent\ndata: y\n\nevent: c\n\ndata: z\n\n", `b "x", "y", "z"`},
@@ -649,6 +653,7 @@ func TestHTTPResume(t *testing.T) {
 		after  time.Duration // that the client must come back; negative: its own backoff
 	}{
 		{"cut", []string{"id: 7\n\n", cut}, -1},
+		{"an id that no header can carry", []string{"id: 7\n\nid: 8\x01\ndata:\n\n", cut}, -1},
 		{"cut within an event", []string{"id: 7\ndata:\n\nid: 8\ndata: {", cut}, -1},
 		{"ended", []string{"id: 6\n\nid: 7\ndata:\n\n"}, -1},
 		{"another event's id", []string{"event: ping\nid: 7\ndata: x\n\n"}, -1},
