@@ -688,7 +688,8 @@ func (e *sseEvent) field(line []byte) bool {
 	case "event":
 		e.name = string(value)
 	case "id":
-		if bytes.IndexByte(value, 0) < 0 {
+		// The standard drops an id with a NUL; no header could bring one with another control back.
+		if bytes.IndexFunc(value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }) < 0 {
 			e.id, e.hasID = string(value), true
 		}
 	case "retry":
