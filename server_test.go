@@ -1861,8 +1861,31 @@ func TestBUG223SchemaWorkOncePerType(t *testing.T) {
 	}
 }
 
-// BUG-238 BUG-239: interceptors are fixed with the server's options, and what belongs
-// to a request is in its Request.
+// Interceptors are fixed with the server's options: the caller's list does not count
+// afterwards, and cannot pile up.
+func TestBUG238InterceptorsAreFixed(t *testing.T) {
+	calls := 0
+	count := func(ctx context.Context, _ *Request, next func(context.Context) (any, error)) (any, error) {
+		calls++
+		return next(ctx)
+	}
+	opts := &ServerOptions{}
+	opts.Intercept = append(make([]Interceptor, 0, 20), count)
+	s := testServer(t, opts)
+	for range 12 {
+		opts.Intercept = append(opts.Intercept, count)
+	}
+	opts.Intercept[0] = nil
+	talk(t, serve(s), hello("2025-11-25", "{}")+`
+		> {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{"text":"hi"}}}
+		< {"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"hi"}]}}
+	`)
+	if calls != 2 { // initialize, and the call
+		t.Errorf("the interceptor was called %d times, want 2", calls)
+	}
+}
+
+// What belongs to a request is in its Request, not in what stands around it.
 func TestBUG239WhatARequestCarries(t *testing.T) {
 	type seen struct {
 		method, meta, client string
