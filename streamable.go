@@ -678,6 +678,12 @@ func (h *HTTPHandler) newSession(identity *Identity) (*httpSession, *Error) {
 func (h *HTTPHandler) keep(s *httpSession) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	s.mu.Lock()
+	closed := s.closed // by Shutdown, meanwhile
+	s.mu.Unlock()
+	if closed {
+		return
+	}
 	if h.sessions == nil {
 		h.sessions = map[string]*httpSession{}
 	}
@@ -1359,6 +1365,7 @@ func (st *httpStream) resume(w http.ResponseWriter, r *http.Request, n int) (*ht
 		return nil, e
 	}
 	c := st.attachLocked(w, r)
+	st.s.rest(st, st.answered) // leaving the old connection let it rest
 	c.startEvents()
 	st.writeLocked([]byte(": resumed\n\n"))
 	for _, e := range missed {

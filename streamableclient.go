@@ -92,7 +92,7 @@ func (e *HTTPError) Is(target error) bool {
 func (t *HTTPTransport) dial(ctx context.Context, p *peer) (link, error) {
 	u, err := url.Parse(t.URL)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return nil, fmt.Errorf("mcp: URL %q of an HTTPTransport must be an absolute http or https URL", t.URL)
+		return nil, errors.New("mcp: the URL of an HTTPTransport must be an absolute http or https URL") // it may hold secrets
 	}
 	if !t.used.take(p) {
 		return nil, errors.New("mcp: this HTTPTransport belongs to another session")

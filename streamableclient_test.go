@@ -1522,7 +1522,7 @@ func TestBUG212Deleted(t *testing.T) {
 // The URL must be one, and a transport has one session.
 func TestHTTPTransportRefused(t *testing.T) {
 	for _, u := range []string{"", "mcp.test/mcp", "ftp://mcp.test", "http:///mcp", "http://a b"} {
-		checkError(t, u, connectError(t, &HTTPTransport{URL: u}), fmt.Sprintf("mcp: URL %q of an HTTPTransport must be an absolute http or https URL", u))
+		checkError(t, u, connectError(t, &HTTPTransport{URL: u}), "mcp: the URL of an HTTPTransport must be an absolute http or https URL")
 	}
 	inSession(t, Revision20251125, nil, nil, func(ctx context.Context, m *mock, cs *ClientSession) {
 		tr := m.transport()
