@@ -40,7 +40,7 @@ const (
 	maxWaiting    = 64 << 20        // bytes of the notifications, or of the reports, before the newest has no room
 	slotWait      = time.Second     // of the reader, for a request's slot
 	maxIdle       = 256             // goroutines that a crew keeps
-	maxPooled     = 2 << 20         // bytes of a buffer that is kept
+	maxPooled     = 16 << 20        // bytes of a buffer that is kept, until the next collection
 	defaultIdle   = 5 * time.Minute // without answer or progress, a call is given up
 	defaultMax    = time.Hour       // a call is given up whatever progress comes
 	handlersGrace = 5 * time.Second // for the application's handlers, when a connection closes

@@ -149,7 +149,7 @@ func (c *lines) Write(messages ...[]byte) error {
 		c.out = append(append(c.out, m...), '\n')
 	}
 	_, err := c.w.Write(c.out)
-	if cap(c.out) > maxPooled {
+	if cap(c.out) > maxQueued {
 		c.out = nil
 	}
 	return err
