@@ -1015,22 +1015,22 @@ func implements(t reflect.Type, interfaces ...reflect.Type) bool {
 
 // A field is a member of a JSON object that a struct field stands for.
 type field struct {
-	name         string
-	key          string // the name in quotes, and a colon
-	index        []int
-	typ          reflect.Type
-	tag          reflect.StructTag
-	required     bool
-	omitEmpty    bool
-	omitZero     bool
-	quoted       bool     // the ",string" option
-	since, until revision // zero: no bound
-	list         bool     // one element may stand for a list of one
-	object       bool     // only objects are written
-	skipBad      bool     // elements that do not fit are left out
-	nullable     bool     // null is a value
-	unlessBlob   bool     // written only where there is no blob
-	tagged       bool
+	name       string
+	key        string // the name in quotes, and a colon
+	index      []int
+	typ        reflect.Type
+	tag        reflect.StructTag
+	required   bool
+	omitEmpty  bool
+	omitZero   bool
+	quoted     bool     // the ",string" option
+	since      revision // the first that has it; zero: all have
+	list       bool     // one element may stand for a list of one
+	object     bool     // only objects are written
+	skipBad    bool     // elements that do not fit are left out
+	nullable   bool     // null is a value
+	unlessBlob bool     // written only where there is no blob
+	tagged     bool
 }
 
 // A structInfo says how a struct type and a JSON object correspond.
@@ -1141,7 +1141,7 @@ func appendFields(found []field, t reflect.Type, path []reflect.Type, index []in
 // protocolTags reads the tags of the protocol's own types: the revisions that have
 // the member, and how it departs from the ordinary.
 func (f *field) protocolTags() {
-	f.since, f.until = parseRevision(f.tag.Get("since")), parseRevision(f.tag.Get("until"))
+	f.since = parseRevision(f.tag.Get("since"))
 	for o := range strings.SplitSeq(f.tag.Get("mcp"), ",") {
 		switch o {
 		case "required":
@@ -1232,7 +1232,7 @@ func appendStruct(b []byte, v reflect.Value, info *structInfo, rev revision, dep
 		f := &info.fields[i]
 		w, err := v.FieldByIndexErr(f.index) // an error: behind a nil pointer
 		absent := err != nil || !info.native && w.Kind() == reflect.Pointer && w.IsNil()
-		if absent || f.since > rev || f.until != 0 && f.until < rev || f.omits(w, v) {
+		if absent || f.since > rev || f.omits(w, v) {
 			continue
 		}
 		b = append(b, f.key...)

@@ -1383,7 +1383,7 @@ func checkTags(t *testing.T, typ reflect.Type, seen map[reflect.Type]bool) {
 	}
 	seen[typ] = true
 	for _, f := range jsonFields(typ) {
-		for _, name := range []string{f.tag.Get("since"), f.tag.Get("until")} {
+		for _, name := range []string{f.tag.Get("since")} {
 			if name != "" && parseRevision(name) == 0 {
 				t.Errorf("%v.%s: revision %q", typ, f.name, name)
 			}

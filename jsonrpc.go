@@ -499,7 +499,6 @@ type outgoing struct {
 	method string
 	data   *buffer
 	header http.Header // for the HTTP request of a client; nil elsewhere
-	closes bool        // giving up is told by closing the exchange, where there is one
 }
 
 // A stream carries messages to the other side. Its methods may be called at once.
@@ -1106,7 +1105,6 @@ type callOptions struct {
 	max      time.Duration // 0: defaultMax; negative: none
 	progress func(Progress)
 	header   http.Header
-	closes   bool
 	early    func(value) // gets the result before the next message is looked at, under a lock
 }
 
@@ -1121,7 +1119,7 @@ func (p *peer) call(ctx context.Context, out stream, method string, params any, 
 		return value{}, err
 	}
 	defer p.end(n, c)
-	m := &outgoing{id: integerID(n), method: method, header: o.header, closes: o.closes}
+	m := &outgoing{id: integerID(n), method: method, header: o.header}
 	if o.progress != nil {
 		meta := Meta{}
 		for k, v := range o.meta {

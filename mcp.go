@@ -87,7 +87,7 @@ const (
 type revision int8
 
 // revisions says what each revision can do that others cannot. Members of types
-// that only some revisions have carry that in their "since" and "until" tags
+// that only some revisions have carry that in their "since" tags
 // instead.
 var revisions = [...]struct {
 	name    string

@@ -529,7 +529,6 @@ type Transport interface {
 type link interface {
 	stream
 	settled(rev revision) // what was negotiated
-	exchanges() bool      // whether each call is an exchange that can be closed
 	close() error         // returns when all its goroutines have ended
 }
 
@@ -550,7 +549,6 @@ func dialConn(ctx context.Context, d *duplex) *connLink {
 }
 
 func (l *connLink) settled(revision) {}
-func (l *connLink) exchanges() bool  { return false }
 
 func (l *connLink) close() error {
 	l.windDown(errors.New("closed by this side"))

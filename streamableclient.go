@@ -163,8 +163,6 @@ type httpLink struct {
 	workers sync.WaitGroup // what is neither of the crew nor of a caller
 }
 
-func (l *httpLink) exchanges() bool { return true }
-
 func (l *httpLink) settled(rev revision) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -242,11 +240,9 @@ func (l *httpLink) abandon(m *outgoing, cause error) {
 	x := l.open[m.id.key()]
 	l.mu.Unlock()
 	l.work(func() {
-		if !m.closes {
-			ctx, cancel := context.WithTimeout(l.ctx, partTimeout)
-			_ = l.post(ctx, l.member(), encodeCancel(m.id, cause).b, noteCancelled) // best effort
-			cancel()
-		}
+		ctx, cancel := context.WithTimeout(l.ctx, partTimeout)
+		_ = l.post(ctx, l.member(), encodeCancel(m.id, cause).b, noteCancelled) // best effort
+		cancel()
 		if x != nil {
 			x.cancel(cause)
 		}
