@@ -32,6 +32,7 @@ var readingOrder = [][]string{
 	{"client.go"},
 	{"streamable.go"},
 	{"streamableclient.go"},
+	{"jose.go"},
 }
 
 // switches are the functions that lead from what stands earlier to what stands
