@@ -1040,7 +1040,9 @@ type pending struct {
 	err          error
 	barrier      uint64 // notifications accepted before the answer
 	progress     []Progress
-	progressSize int // bytes of their messages
+	progressSize int           // bytes of their messages
+	held         time.Time     // since when its time limits stand still; zero: they run
+	lost         time.Duration // for how long they have stood still, until somebody looks
 }
 
 func (c *pending) signal() { nudge(c.wake) }
@@ -1190,7 +1192,7 @@ func (p *peer) await(ctx context.Context, out stream, m *outgoing, c *pending, w
 		case <-c.timer.C:
 		}
 		gone, late := ctx.Err() != nil, w.left() <= 0
-		reports, answered := p.take(c)
+		reports, answered := p.take(c, w)
 		if progress != nil {
 			for _, r := range reports {
 				progress(r)
@@ -1217,11 +1219,31 @@ func causeOf(ctx context.Context) error {
 	return fmt.Errorf("%w: %w", ctx.Err(), cause)
 }
 
-func (p *peer) take(c *pending) (reports []Progress, answered bool) {
+// take returns what has come for a call, and sets its watch by how long it was held.
+func (p *peer) take(c *pending, w *watch) (reports []Progress, answered bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	w.held = !c.held.IsZero()
+	w.start, w.life, c.lost = w.start.Add(c.lost), w.life.Add(c.lost), 0
 	reports, c.progress, c.progressSize = c.progress, nil, 0
 	return reports, c.answered
+}
+
+// hold stops the time limits of a call, until release is called: a person is asked.
+func (p *peer) hold(id ID) (release func()) {
+	set := func(change func(*pending)) {
+		n, _ := strconv.ParseInt(id.text, 10, 64)
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if c := p.calls[n]; c != nil {
+			change(c)
+			c.signal()
+		}
+	}
+	set(func(c *pending) { c.held = time.Now() })
+	return func() {
+		set(func(c *pending) { c.lost, c.held = c.lost+time.Since(c.held), time.Time{} })
+	}
 }
 
 func (p *peer) giveUp(out stream, m *outgoing, cause error) error {
@@ -1242,6 +1264,7 @@ type watch struct {
 	idle, max  time.Duration
 	start      time.Time
 	life       time.Time // the last sign of life
+	held       bool
 	progressed bool
 	value      float64 // progress so far
 }
@@ -1262,6 +1285,9 @@ func watchOf(method string, o *callOptions) watch {
 
 // left is how long the call may still wait.
 func (w *watch) left() time.Duration {
+	if w.held {
+		return time.Hour
+	}
 	return min(w.idle-time.Since(w.life), w.max-time.Since(w.start))
 }
 

@@ -1761,7 +1761,7 @@ func TestQueuesAreBoundedInBytes(t *testing.T) {
 	say(parsed(noteProgress, `{"progressToken":1,"progress":2}`), 1)
 	want(t, "notifications", len(p.notes), n)
 	want(t, "dropped", strings.Count(log.String(), "WARN notification dropped, too many wait"), 2)
-	reports, _ := p.take(c)
+	reports, _ := p.take(c, &watch{})
 	want(t, "reports", len(reports), n)
 	want(t, "the last one", reports[n-1].Value, 2)
 	p.nextNote()

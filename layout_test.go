@@ -33,6 +33,7 @@ var readingOrder = [][]string{
 	{"streamable.go"},
 	{"streamableclient.go"},
 	{"jose.go"},
+	{"oauth.go"},
 }
 
 // switches are the functions that lead from what stands earlier to what stands

@@ -188,11 +188,15 @@ const (
 	CodeUserRejected = -1
 )
 
-// An Identity says who calls, as far as the transport could establish it.
+// An Identity says who calls, as far as the transport could establish it. Two callers
+// are the same if Issuer and Subject are.
 type Identity struct {
-	Subject string    // unique name of the caller at its issuer
-	Scopes  []string  // what the caller may do
-	Expires time.Time // end of the identity's validity; zero: none
+	Issuer   string          // who says so; empty: the application itself
+	Subject  string          // unique name of the caller at its issuer; a machine's is its client id
+	ClientID string          // the OAuth client that acts for the caller; empty: not known
+	Scopes   []string        // what the caller may do
+	Expires  time.Time       // end of the identity's validity; zero: none
+	Claims   json.RawMessage // what is known beyond that, a JSON object; nil: nothing
 }
 
 // Meta is the "_meta" member of a message or value: data that belongs to the

@@ -1075,7 +1075,7 @@ func RateLimit(rate float64, burst int) Interceptor {
 		}
 		var caller any = r.session
 		if r.Identity != nil {
-			caller = r.Identity.Subject
+			caller = [2]string{r.Identity.Issuer, r.Identity.Subject}
 		}
 		mu.Lock()
 		b := buckets[caller]

@@ -722,7 +722,7 @@ func sameCaller(a, b *Identity) bool {
 	if a == nil || b == nil {
 		return a == nil && b == nil
 	}
-	return subtle.ConstantTimeCompare([]byte(a.Subject), []byte(b.Subject)) == 1
+	return a.Issuer == b.Issuer && subtle.ConstantTimeCompare([]byte(a.Subject), []byte(b.Subject)) == 1
 }
 
 // enter begins an HTTP request of the session.

@@ -22,6 +22,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -81,7 +82,8 @@ func (e *HTTPError) Error() string {
 	return text
 }
 
-// ErrUnauthorized is what an HTTPError with status 401 is to errors.Is.
+// ErrUnauthorized is what an HTTPError with status 401, and whatever keeps an
+// OAuthTransport from getting a token, is to errors.Is.
 var ErrUnauthorized = errors.New("mcp: unauthorized")
 
 // Is reports whether target is ErrUnauthorized and the status 401.
@@ -131,6 +133,25 @@ func bare(u *url.URL) string {
 func origin(u *url.URL) string {
 	port := cmp.Or(u.Port(), map[string]string{"http": "80", "https": "443"}[u.Scheme])
 	return u.Scheme + "://" + strings.ToLower(u.Hostname()) + ":" + port
+}
+
+// An httpCause is why an HTTP request is made. It is in the request's context, for the
+// transport that authorizes it.
+type httpCause struct {
+	endpoint *url.URL      // of the MCP server
+	method   string        // that is called; empty: none
+	name     func() string // of the tool, the prompt or the resource; nil: none
+	quiet    bool          // not worth a login
+	logins   *atomic.Int32 // made for this call; nil: none counted
+	hold     func() func() // stops the time limits of the call until what it returns is called; nil: there are none
+}
+
+type causeKey struct{} // of the *httpCause
+
+// because puts into a context why its requests are made.
+func (l *httpLink) because(ctx context.Context, c httpCause) context.Context {
+	c.endpoint = l.url
+	return context.WithValue(ctx, causeKey{}, &c)
 }
 
 // A membership is the session that an HTTP request belongs to.
@@ -197,7 +218,8 @@ func (l *httpLink) send(ctx context.Context, m *outgoing) error {
 		return l.post(ctx, l.member(), m.data.b, m.method)
 	}
 	x := &httpExchange{l: l, id: m.id, method: m.method, data: m.data.b, header: m.header, retry: -1}
-	x.ctx, x.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
+	ctx = l.because(context.WithoutCancel(ctx), httpCause{method: m.method, name: x.name, logins: &x.logins, hold: func() func() { return l.p.hold(x.id) }})
+	x.ctx, x.cancel = context.WithCancelCause(ctx)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
@@ -269,7 +291,7 @@ func (l *httpLink) close() error {
 	}
 	if m := l.member(); m.id != "" && m.number > ended {
 		ctx, cancel := context.WithTimeout(l.ctx, partTimeout)
-		if a, err := l.do(ctx, http.MethodDelete, l.url, m, nil, nil); err == nil {
+		if a, err := l.do(l.because(ctx, httpCause{quiet: true}), http.MethodDelete, l.url, m, nil, nil); err == nil {
 			a.linger()
 		}
 		cancel()
@@ -326,10 +348,16 @@ func (l *httpLink) do(ctx context.Context, method string, u *url.URL, m membersh
 
 // post sends what gets no answer, and waits until the server has taken it.
 func (l *httpLink) post(ctx context.Context, m membership, data []byte, what string) error {
-	ctx, cancel := context.WithTimeout(ctx, postTimeout)
-	defer cancel()
-	stop := context.AfterFunc(l.ctx, cancel)
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	clock := time.AfterFunc(postTimeout, func() { cancel(fmt.Errorf("not taken within %v", postTimeout)) })
+	defer clock.Stop()
+	stop := context.AfterFunc(l.ctx, func() { cancel(ErrClosed) })
 	defer stop()
+	ctx = l.because(ctx, httpCause{method: what, quiet: what == noteCancelled, hold: func() func() {
+		clock.Stop()
+		return func() { clock.Reset(postTimeout) }
+	}})
 	a, err := l.do(ctx, http.MethodPost, l.endpoint(), m, data, nil)
 	if err != nil {
 		return fmt.Errorf("mcp: sending %s: %w", what, err)
@@ -400,6 +428,7 @@ type httpExchange struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	member membership
+	logins atomic.Int32 // see httpCause
 
 	last      string        // id of the last event
 	retry     time.Duration // that the server asked for; -1: it did not
@@ -417,6 +446,16 @@ func (x *httpExchange) do() {
 		err = cmp.Or(context.Cause(x.ctx), err, error(fmt.Errorf("%w: not the answer to this request", ErrInvalidResponse)))
 		x.l.p.fail(x.id, fmt.Errorf("mcp: %s: %w", x.method, err))
 	}
+}
+
+// name is what the request is about: the name of a tool or a prompt, or a URI.
+func (x *httpExchange) name() string {
+	ix, err := scan(x.data)
+	if err != nil {
+		return ""
+	}
+	params := ix.root().member("params")
+	return cmp.Or(params.member("name").str(), params.member("uri").str())
 }
 
 // post sends the request and reads the answer.
@@ -581,7 +620,7 @@ func (x *httpExchange) resume() (final bool, err error) {
 	header.Set(headerEvent, x.last)
 	a, err := x.l.do(x.ctx, http.MethodGet, x.l.url, x.member, nil, header)
 	if err != nil {
-		return false, err
+		return errors.Is(err, ErrUnauthorized), err
 	}
 	defer a.linger()
 	switch {
@@ -792,8 +831,12 @@ func (l *httpLink) hear(ctx context.Context, h *listener, opened func()) (news, 
 	if h.last != "" {
 		header.Set(headerEvent, h.last)
 	}
-	a, err := l.do(ctx, http.MethodGet, l.url, h.member, nil, header)
+	a, err := l.do(l.because(ctx, httpCause{}), http.MethodGet, l.url, h.member, nil, header)
 	opened()
+	if errors.Is(err, ErrUnauthorized) {
+		l.p.log.Warn("mcp: not authorized to listen", "error", err)
+		return false, false
+	}
 	if err != nil {
 		return false, true
 	}
@@ -845,7 +888,7 @@ func (l *httpLink) oldTransport() bool {
 func (l *httpLink) useOldTransport(ctx context.Context) error {
 	inner, cancel := context.WithCancelCause(l.ctx)
 	stop := context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })
-	a, err := l.do(inner, http.MethodGet, l.url, membership{}, nil, nil)
+	a, err := l.do(l.because(inner, httpCause{}), http.MethodGet, l.url, membership{}, nil, nil)
 	if err != nil {
 		cancel(nil)
 		return err

@@ -1,0 +1,1227 @@
+package mcp
+
+// Authorization (Authorization; OAuth 2.1): the words and rules that clients, resource
+// servers and authorization servers share. Challenges and scopes, the metadata
+// documents and how they are found, PKCE, redirect URIs, the requests to a token
+// endpoint, and the one way in which URLs that others have named are fetched.
+// oauthclient.go, oauthresource.go and oauthserver.go are the three parties.
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+)
+
+const (
+	maxChallengeLine = 8 << 10
+	maxChallenges    = 16
+	maxParams        = 64 // of one challenge
+	maxScopes        = 100
+	maxServers       = 10               // authorization servers of a resource that are considered
+	maxDocument      = 1 << 20          // bytes of a metadata document, or of an answer of an endpoint
+	maxKeySet        = 256 << 10        // bytes of a JWKS
+	maxNonces        = 100              // origins whose newest nonce is remembered
+	maxOAuthText     = 1 << 10          // bytes of what a server said, in an error
+	documentTimeout  = 10 * time.Second // for a metadata document
+	endpointTimeout  = 30 * time.Second // for a token or a registration
+	discoveryTimeout = time.Minute      // for all documents together
+	keysFresh        = 10 * time.Minute // until a JWKS is fetched again
+	keysStale        = 24 * time.Hour   // until keys are not used any more if that fails
+	keysPause        = 30 * time.Second // between two fetches of a JWKS
+
+	headerNonce = "Dpop-Nonce"
+	headerProof = "Dpop"
+	headerAsks  = "Www-Authenticate"
+)
+
+// Types of OAuth grants.
+const (
+	grantCode        = "authorization_code"
+	grantRefresh     = "refresh_token"
+	grantCredentials = "client_credentials"
+	grantJWT         = "urn:ietf:params:oauth:grant-type:jwt-bearer"
+	grantExchange    = "urn:ietf:params:oauth:grant-type:token-exchange"
+
+	tokenTypeIDJAG = "urn:ietf:params:oauth:token-type:id-jag"
+	assertionJWT   = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
+)
+
+// Ways in which a client authenticates at a token endpoint.
+const (
+	authNone  = "none"
+	authBasic = "client_secret_basic"
+	authPost  = "client_secret_post"
+	authJWT   = "private_key_jwt"
+)
+
+// Codes of OAuth errors that lead to more than an error.
+const (
+	codeInvalidRequest    = "invalid_request"
+	codeInvalidToken      = "invalid_token"
+	codeInvalidGrant      = "invalid_grant"
+	codeInvalidClient     = "invalid_client"
+	codeInvalidScope      = "invalid_scope"
+	codeInsufficientScope = "insufficient_scope"
+	codeUseNonce          = "use_dpop_nonce"
+	codeInvalidProof      = "invalid_dpop_proof"
+)
+
+// A Challenge is one challenge of a WWW-Authenticate header (RFC 9110, section 11).
+type Challenge struct {
+	Scheme string            // as it came; schemes are compared without regard to case
+	Params map[string]string // names in lower case
+}
+
+// is reports whether the challenge has one of the schemes.
+func (c *Challenge) is(schemes ...string) bool {
+	return slices.ContainsFunc(schemes, func(s string) bool { return strings.EqualFold(s, c.Scheme) })
+}
+
+// String is the challenge as it stands in a header, all values quoted. What a header
+// cannot carry is left out.
+func (c Challenge) String() string {
+	first := []string{"error", "error_description", "scope", "resource_metadata", "algs"}
+	names := slices.DeleteFunc(sortedKeys(c.Params), func(n string) bool { return slices.Contains(first, n) })
+	b := strings.Builder{}
+	b.WriteString(c.Scheme)
+	sep := " "
+	for _, name := range append(first, names...) {
+		value, ok := c.Params[name]
+		if !ok {
+			continue
+		}
+		b.WriteString(sep + name + `="`)
+		for _, r := range value {
+			if r == '"' || r == '\\' {
+				b.WriteByte('\\')
+			}
+			if ' ' <= r && r <= '~' {
+				b.WriteRune(r)
+			}
+		}
+		b.WriteByte('"')
+		sep = ", "
+	}
+	return b.String()
+}
+
+// ParseChallenges reads the WWW-Authenticate lines of an answer. What is malformed is
+// left out, together with what follows in its line.
+func ParseChallenges(lines []string) []Challenge {
+	var all []Challenge
+	for _, line := range lines {
+		if len(line) > maxChallengeLine {
+			continue
+		}
+		found := (&challengeParser{line}).all()
+		if len(all)+len(found) > maxChallenges {
+			return all
+		}
+		all = append(all, found...)
+	}
+	return all
+}
+
+// A challengeParser holds what is left of a line.
+type challengeParser struct{ rest string }
+
+func (p *challengeParser) all() []Challenge {
+	var found []Challenge
+	for {
+		p.skip(" \t,")
+		if p.rest == "" {
+			return found
+		}
+		c, ok := p.challenge()
+		if !ok {
+			return found
+		}
+		if found = append(found, c); len(found) > maxChallenges {
+			return nil
+		}
+	}
+}
+
+func (p *challengeParser) skip(set string) { p.rest = strings.TrimLeft(p.rest, set) }
+
+// word takes what consists of the bytes that is accepts.
+func (p *challengeParser) word(is func(byte) bool) string {
+	n := 0
+	for n < len(p.rest) && is(p.rest[n]) {
+		n++
+	}
+	word := p.rest[:n]
+	p.rest = p.rest[n:]
+	return word
+}
+
+// challenge takes a scheme and what belongs to it.
+func (p *challengeParser) challenge() (Challenge, bool) {
+	c := Challenge{Scheme: p.word(isTokenByte), Params: map[string]string{}}
+	if c.Scheme == "" {
+		return c, false
+	}
+	if p.rest == "" || p.rest[0] == ',' {
+		return c, true
+	}
+	if p.rest[0] != ' ' && p.rest[0] != '\t' {
+		return c, false
+	}
+	p.skip(" \t")
+	if p.token68() {
+		return c, true
+	}
+	for {
+		before := p.rest
+		name := strings.ToLower(p.word(isTokenByte))
+		p.skip(" \t")
+		if name == "" || !strings.HasPrefix(p.rest, "=") {
+			p.rest = before // what follows is the next challenge, or nothing
+			return c, name != "" || p.rest == "" || p.rest[0] == ','
+		}
+		p.rest = p.rest[1:]
+		p.skip(" \t")
+		value, ok := p.paramValue()
+		if _, again := c.Params[name]; !ok || again || len(c.Params) == maxParams {
+			return c, false
+		}
+		c.Params[name] = value
+		p.skip(" \t")
+		if p.rest != "" && p.rest[0] != ',' {
+			return c, false
+		}
+		p.skip(" \t,")
+		if p.rest == "" {
+			return c, true
+		}
+	}
+}
+
+// token68 takes the one value that some schemes have in place of parameters.
+func (p *challengeParser) token68() bool {
+	after := challengeParser{p.rest}
+	if after.word(isToken68Byte) == "" {
+		return false
+	}
+	after.skip("=")
+	after.skip(" \t")
+	if after.rest != "" && after.rest[0] != ',' {
+		return false
+	}
+	// Without "=" a lone word before a comma or the end is token68, too.
+	p.rest = after.rest
+	return true
+}
+
+func (p *challengeParser) paramValue() (string, bool) {
+	if !strings.HasPrefix(p.rest, `"`) {
+		word := p.word(isTokenByte)
+		return word, word != ""
+	}
+	var b strings.Builder
+	for i := 1; i < len(p.rest); i++ {
+		c := p.rest[i]
+		switch {
+		case c == '"':
+			p.rest = p.rest[i+1:]
+			return b.String(), true
+		case c == '\\' && i+1 < len(p.rest):
+			i++
+			c = p.rest[i]
+		}
+		if c < ' ' && c != '\t' || c == 0x7F {
+			return "", false
+		}
+		b.WriteByte(c)
+	}
+	return "", false
+}
+
+// isTokenByte is the alphabet of names in HTTP headers (RFC 9110, section 5.6.2).
+func isTokenByte(c byte) bool {
+	return isAlphanumeric(c) || strings.IndexByte("!#$%&'*+-.^_`|~", c) >= 0
+}
+
+func isAlphanumeric(c byte) bool {
+	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9'
+}
+
+func isToken68Byte(c byte) bool { return isAlphanumeric(c) || strings.IndexByte("-._~+/", c) >= 0 }
+
+// isBearer reports whether a token can stand in an Authorization header (RFC 6750,
+// section 2.1).
+func isBearer(token string) bool {
+	p := challengeParser{token}
+	word := p.word(isToken68Byte)
+	p.skip("=")
+	return word != "" && p.rest == ""
+}
+
+// parseScopes reads a list of scopes (RFC 6749, section 3.3), each of them once.
+func parseScopes(list string) (scopes []string, ok bool) {
+	for scope := range strings.SplitSeq(list, " ") {
+		switch {
+		case scope == "" || slices.Contains(scopes, scope):
+			continue
+		case !isScope(scope) || len(scopes) == maxScopes:
+			return nil, false
+		}
+		scopes = append(scopes, scope)
+	}
+	return scopes, true
+}
+
+func isScope(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; c <= ' ' || c > '~' || c == '"' || c == '\\' {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// unionScopes is a, and then what b has beyond it.
+func unionScopes(a, b []string) []string {
+	all := slices.Clone(a)
+	for _, s := range b {
+		if !slices.Contains(all, s) {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+// coversScopes reports whether all wanted scopes are among those granted.
+func coversScopes(granted, wanted []string) bool {
+	return !slices.ContainsFunc(wanted, func(s string) bool { return !slices.Contains(granted, s) })
+}
+
+// ProtectedResourceMetadata says of a resource, such as an MCP server, how to be
+// allowed to use it (RFC 9728).
+type ProtectedResourceMetadata struct {
+	Resource                      string   `json:"resource"`
+	AuthorizationServers          []string `json:"authorization_servers,omitempty"` // issuers
+	ScopesSupported               []string `json:"scopes_supported,omitempty"`
+	BearerMethodsSupported        []string `json:"bearer_methods_supported,omitempty"`
+	ResourceName                  string   `json:"resource_name,omitempty"`
+	ResourceDocumentation         string   `json:"resource_documentation,omitempty"`
+	DPoPSigningAlgValuesSupported []string `json:"dpop_signing_alg_values_supported,omitempty"`
+	DPoPBoundAccessTokensRequired bool     `json:"dpop_bound_access_tokens_required,omitempty"`
+}
+
+// AuthorizationServerMetadata says of an authorization server where its endpoints are
+// and what it can do (RFC 8414, OpenID Connect Discovery).
+type AuthorizationServerMetadata struct {
+	Issuer                                     string   `json:"issuer"`
+	AuthorizationEndpoint                      string   `json:"authorization_endpoint,omitempty"`
+	TokenEndpoint                              string   `json:"token_endpoint,omitempty"`
+	RegistrationEndpoint                       string   `json:"registration_endpoint,omitempty"`
+	RevocationEndpoint                         string   `json:"revocation_endpoint,omitempty"`
+	IntrospectionEndpoint                      string   `json:"introspection_endpoint,omitempty"`
+	JWKSURI                                    string   `json:"jwks_uri,omitempty"`
+	ScopesSupported                            []string `json:"scopes_supported,omitempty"`
+	ResponseTypesSupported                     []string `json:"response_types_supported,omitempty"`
+	ResponseModesSupported                     []string `json:"response_modes_supported,omitempty"`
+	GrantTypesSupported                        []string `json:"grant_types_supported,omitempty"`
+	TokenEndpointAuthMethodsSupported          []string `json:"token_endpoint_auth_methods_supported,omitempty"` // nil: client_secret_basic
+	TokenEndpointAuthSigningAlgValuesSupported []string `json:"token_endpoint_auth_signing_alg_values_supported,omitempty"`
+	CodeChallengeMethodsSupported              []string `json:"code_challenge_methods_supported,omitempty"`
+	AuthorizationResponseIssParameterSupported bool     `json:"authorization_response_iss_parameter_supported,omitempty"`
+	ClientIDMetadataDocumentSupported          bool     `json:"client_id_metadata_document_supported,omitempty"`
+	RequirePushedAuthorizationRequests         bool     `json:"require_pushed_authorization_requests,omitempty"`
+	RequireSignedRequestObject                 bool     `json:"require_signed_request_object,omitempty"`
+	DPoPSigningAlgValuesSupported              []string `json:"dpop_signing_alg_values_supported,omitempty"`
+	AuthorizationGrantProfilesSupported        []string `json:"authorization_grant_profiles_supported,omitempty"`
+}
+
+// ClientMetadata describes a client to an authorization server: in a dynamic
+// registration (RFC 7591), and in the client's own metadata document.
+type ClientMetadata struct {
+	ClientID                string          `json:"client_id,omitempty"` // the document's own URL; not sent in a registration
+	ClientName              string          `json:"client_name,omitempty"`
+	RedirectURIs            []string        `json:"redirect_uris,omitempty"`
+	GrantTypes              []string        `json:"grant_types,omitempty"`
+	ResponseTypes           []string        `json:"response_types,omitempty"`
+	TokenEndpointAuthMethod string          `json:"token_endpoint_auth_method,omitempty"`
+	ApplicationType         string          `json:"application_type,omitempty"` // "native" or "web"
+	Scope                   string          `json:"scope,omitempty"`
+	ClientURI               string          `json:"client_uri,omitempty"`
+	LogoURI                 string          `json:"logo_uri,omitempty"`
+	Contacts                []string        `json:"contacts,omitempty"`
+	TOSURI                  string          `json:"tos_uri,omitempty"`
+	PolicyURI               string          `json:"policy_uri,omitempty"`
+	JWKSURI                 string          `json:"jwks_uri,omitempty"`
+	JWKS                    json.RawMessage `json:"jwks,omitempty"`
+	SoftwareID              string          `json:"software_id,omitempty"`
+	SoftwareVersion         string          `json:"software_version,omitempty"`
+	DPoPBoundAccessTokens   bool            `json:"dpop_bound_access_tokens,omitempty"`
+}
+
+// Document is the client ID metadata document to be served at a URL, which becomes
+// the client's id (Authorization, Client ID Metadata Documents). Missing grant types,
+// response types and authentication method get the values of a client that logs
+// people in and refreshes its tokens.
+func (m ClientMetadata) Document(at string) ([]byte, error) {
+	m.ClientID = at
+	if m.GrantTypes == nil {
+		m.GrantTypes = []string{grantCode, grantRefresh}
+	}
+	if m.ResponseTypes == nil {
+		m.ResponseTypes = []string{"code"}
+	}
+	m.TokenEndpointAuthMethod = cmp.Or(m.TokenEndpointAuthMethod, authNone)
+	data, err := marshal(&m)
+	if err != nil {
+		return nil, fmt.Errorf("mcp: client metadata: %w", err)
+	}
+	if _, err := parseClientDocument(data, at); err != nil {
+		return nil, fmt.Errorf("mcp: client metadata: %w", err)
+	}
+	return data, nil
+}
+
+// parseClientDocument reads and checks the client ID metadata document of a URL.
+func parseClientDocument(data []byte, at string) (*ClientMetadata, error) {
+	if err := checkClientURL(at); err != nil {
+		return nil, err
+	}
+	m := &ClientMetadata{}
+	if err := decodeDocument(data, m); err != nil {
+		return nil, err
+	}
+	ix, err := scan(data)
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range []string{"client_secret", "client_secret_expires_at"} {
+		if ix.root().member(name).kind() != kindNone {
+			return nil, fmt.Errorf("%s must not be in a public document", name)
+		}
+	}
+	switch {
+	case m.ClientID != at:
+		return nil, fmt.Errorf("client_id is %.200q, not the document's URL", m.ClientID)
+	case m.ClientName == "":
+		return nil, errors.New("client_name is missing")
+	case len(m.RedirectURIs) == 0:
+		return nil, errors.New("redirect_uris is missing or empty")
+	case m.TokenEndpointAuthMethod != "" && m.TokenEndpointAuthMethod != authNone && m.TokenEndpointAuthMethod != authJWT:
+		return nil, fmt.Errorf("token_endpoint_auth_method %.100q is not for clients whose document is public", m.TokenEndpointAuthMethod)
+	case m.TokenEndpointAuthMethod == authJWT && m.JWKS == nil && m.JWKSURI == "":
+		return nil, errors.New("private_key_jwt without jwks or jwks_uri")
+	}
+	for _, u := range m.RedirectURIs {
+		if err := validRedirect(u, true); err != nil {
+			return nil, err
+		}
+	}
+	if m.JWKS != nil {
+		return m, publicOnly(m.JWKS)
+	}
+	return m, nil
+}
+
+// publicOnly refuses a JWKS with anything in it that is secret.
+func publicOnly(set []byte) error {
+	ix, err := scan(set)
+	if err != nil {
+		return fmt.Errorf("jwks: %w", err)
+	}
+	for key := range ix.root().member("keys").items() {
+		for _, name := range []string{"d", "p", "q", "dp", "dq", "qi", "oth", "k"} {
+			if key.member(name).kind() != kindNone {
+				return errors.New("jwks holds a private key")
+			}
+		}
+	}
+	return nil
+}
+
+// checkClientURL reports why a URL cannot be the id of a client.
+func checkClientURL(text string) error {
+	u, err := url.Parse(text)
+	switch {
+	case err != nil || u.Scheme != "https" || u.Host == "" || len(text) > 2<<10:
+		return errors.New("a client id URL must be an absolute https URL of at most 2,048 bytes")
+	case u.User != nil || strings.Contains(text, "#"):
+		return errors.New("a client id URL has neither user info nor a fragment")
+	case u.Path == "" || u.Path == "/":
+		return errors.New("a client id URL needs a path")
+	}
+	for segment := range strings.SplitSeq(u.Path, "/") { // decoded
+		if segment == "." || segment == ".." {
+			return errors.New("a client id URL has no . or .. segments")
+		}
+	}
+	return nil
+}
+
+// decodeDocument reads a JSON object. A name that comes twice, in whatever case, makes
+// it invalid: another reader could take the other one.
+func decodeDocument(data []byte, dst any) error {
+	ix, err := scan(bytes.Clone(trimBOM(data)))
+	if err != nil {
+		return err
+	}
+	if ix.root().kind() != kindObject {
+		return errors.New("not a JSON object")
+	}
+	seen := map[string]bool{}
+	for name := range ix.root().members() {
+		folded := strings.ToLower(name.str())
+		if seen[folded] {
+			return fmt.Errorf("the name %.100q comes twice", folded)
+		}
+		seen[folded] = true
+	}
+	return decode(ix.root(), dst)
+}
+
+// canonicalResource is the identifier of an MCP endpoint: its URL with scheme and
+// host in lower case, without default port, fragment, and a path that is only "/"
+// (Authorization, Canonical Server URI).
+func canonicalResource(text string) (string, error) {
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme == "" || u.Host == "" {
+		return "", errors.New("not an absolute URL")
+	}
+	u.Scheme, u.Host = strings.ToLower(u.Scheme), strings.ToLower(u.Host)
+	if port := u.Port(); port != "" && port == defaultPort(u.Scheme) {
+		u.Host = strings.TrimSuffix(u.Host, ":"+port)
+	}
+	if u.Path == "/" {
+		u.Path, u.RawPath = "", ""
+	}
+	u.Fragment, u.RawFragment, u.User = "", "", nil
+	return u.String(), nil
+}
+
+func defaultPort(scheme string) string {
+	return map[string]string{"http": "80", "https": "443"}[scheme]
+}
+
+// sameResource compares identifiers of resources. Only the case of scheme and host, a
+// default port, and an empty path in place of "/" make no difference.
+func sameResource(a, b string) bool {
+	if strings.Contains(a, "#") || strings.Contains(b, "#") {
+		return false
+	}
+	x, err := canonicalResource(a)
+	y, err2 := canonicalResource(b)
+	return err == nil && err2 == nil && x == y
+}
+
+// checkIssuer reports why a text cannot be the identifier of an authorization server
+// (RFC 8414, section 2). Whether it may be asked is for outbound.check.
+func checkIssuer(text string) error {
+	u, err := url.Parse(text)
+	switch {
+	case err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "":
+		return errors.New("an issuer must be an absolute https URL")
+	case u.User != nil || strings.ContainsAny(text, "?#"):
+		return errors.New("an issuer has neither user info, query nor fragment")
+	}
+	return nil
+}
+
+// wellKnownResource lists where the metadata of a resource may be (RFC 9728, section
+// 3.1): below the well-known name, and at the root.
+func wellKnownResource(resource *url.URL) []string {
+	const name = "/.well-known/oauth-protected-resource"
+	base, path, query := resource.Scheme+"://"+resource.Host, resource.EscapedPath(), ""
+	if resource.RawQuery != "" {
+		query = "?" + resource.RawQuery
+	}
+	if path == "/" {
+		path = ""
+	}
+	if path+query == "" {
+		return []string{base + name}
+	}
+	return []string{base + name + path + query, base + name}
+}
+
+// wellKnownServer lists where the metadata of an authorization server may be
+// (Authorization, Authorization Server Metadata Discovery).
+func wellKnownServer(issuer string) []string {
+	const oauth, oidc = "/.well-known/oauth-authorization-server", "/.well-known/openid-configuration"
+	issuer = strings.TrimSuffix(issuer, "/")
+	scheme, rest, _ := strings.Cut(issuer, "://")
+	host, path, deep := strings.Cut(rest, "/")
+	base := scheme + "://" + host
+	if !deep {
+		return []string{base + oauth, base + oidc}
+	}
+	return []string{base + oauth + "/" + path, base + oidc + "/" + path, issuer + oidc}
+}
+
+// newSecret is 256 random bits as text.
+func newSecret() string {
+	var b [32]byte
+	_, _ = rand.Read(b[:]) // never fails
+	return base64.RawURLEncoding.EncodeToString(b[:])
+}
+
+// pkceChallenge is what the authorization request carries of a verifier (RFC 7636,
+// method S256).
+func pkceChallenge(verifier string) string {
+	sum := sha256.Sum256([]byte(verifier))
+	return base64.RawURLEncoding.EncodeToString(sum[:])
+}
+
+// validRedirect reports why a person cannot be sent back to a URL (Authorization,
+// Communication Security): it is neither https, nor http on this machine, nor,
+// if private says so, of a scheme that belongs to an application.
+func validRedirect(text string, private bool) error {
+	wrong := func(rule string) error { return fmt.Errorf("redirect URI %.200q %s", text, rule) }
+	u, err := url.Parse(text)
+	switch {
+	case len(text) > 2<<10:
+		return errors.New("a redirect URI has at most 2,048 bytes")
+	case err != nil || !printable(text) || u.Scheme == "" || u.Opaque != "":
+		return wrong("is not an absolute URL")
+	case strings.ContainsAny(text, "#*\\"):
+		return wrong("has a fragment or a wildcard")
+	case u.User != nil:
+		return wrong("has user info")
+	case u.Scheme == "https" && u.Host != "":
+		return nil
+	case u.Scheme == "http" && isLoopback(u.Hostname()):
+		return nil
+	case private && strings.Contains(u.Scheme, "."):
+		return nil
+	}
+	return wrong("must be https, or http at localhost")
+}
+
+// printable reports whether text is ASCII without spaces and control characters.
+func printable(text string) bool {
+	return !strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' })
+}
+
+// isLoopback reports whether a host name is this machine's.
+func isLoopback(host string) bool {
+	ip, err := netip.ParseAddr(host)
+	return strings.EqualFold(host, "localhost") || err == nil && ip.Unmap().IsLoopback()
+}
+
+// sameRedirect compares a registered redirect URI with a given one: as strings, but
+// the port of an http URL on this machine may be another (OAuth 2.1, section 8.4.2).
+func sameRedirect(registered, given string) bool {
+	if registered == given {
+		return true
+	}
+	a, okA := withoutLocalPort(registered)
+	b, okB := withoutLocalPort(given)
+	return okA && okB && a == b
+}
+
+// withoutLocalPort takes the port out of an http URL on this machine, as text.
+func withoutLocalPort(text string) (string, bool) {
+	rest, ok := strings.CutPrefix(text, "http://")
+	if !ok {
+		return "", false
+	}
+	end := strings.IndexAny(rest, "/?#")
+	if end < 0 {
+		end = len(rest)
+	}
+	host, tail := rest[:end], rest[end:]
+	if i := strings.LastIndexByte(host, ':'); i > strings.LastIndexByte(host, ']') {
+		if _, err := strconv.ParseUint(host[i+1:], 10, 16); err != nil {
+			return "", false
+		}
+		host = host[:i]
+	}
+	return host + tail, isLoopback(strings.Trim(host, "[]"))
+}
+
+// An outbound makes requests to URLs that others have named (Security Best Practices,
+// Server-Side Request Forgery).
+type outbound struct {
+	// rt makes the requests; nil: connections of our own, which are not made to private
+	// and special addresses.
+	rt       http.RoundTripper
+	anywhere bool        // private addresses, and http, are fine
+	local    bool        // this machine is, also over http
+	exempt   string      // origin that the application has chosen itself, wherever it is
+	header   http.Header // goes with each request for a document
+	lookup   *net.Resolver
+}
+
+// errPolicy is what a refused URL or address is to errors.Is.
+var errPolicy = errors.New("not allowed here")
+
+// check reports why a URL is not fetched.
+func (o *outbound) check(text string) error {
+	u, err := url.Parse(text)
+	if err != nil || !printable(text) {
+		return fmt.Errorf("%w: not a URL", errPolicy)
+	}
+	return o.checkURL(u)
+}
+
+func (o *outbound) checkURL(u *url.URL) error {
+	wrong := func(rule string) error { return fmt.Errorf("%w: %.200q %s", errPolicy, bare(u), rule) }
+	here := isLoopback(u.Hostname()) || strings.HasSuffix(strings.ToLower(u.Hostname()), ".localhost")
+	chosen := o.anywhere || o.exempt != "" && origin(u) == o.exempt
+	switch ip, err := netip.ParseAddr(u.Hostname()); {
+	case u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.Opaque != "":
+		return wrong("is not an absolute https URL")
+	case u.User != nil:
+		return wrong("has user info")
+	case u.Fragment != "":
+		return wrong("has a fragment")
+	case chosen:
+		return nil
+	case here && !o.local:
+		return wrong("is on this machine, and the MCP server is not")
+	case u.Scheme == "http" && !here:
+		return wrong("is not https")
+	case err == nil && o.forbids(ip):
+		return wrong("has a private or special address")
+	}
+	return nil
+}
+
+// specialAddresses are the addresses that are not of the public Internet, beyond those that
+// netip.Addr can tell (IANA special-purpose address registries).
+var specialAddresses = []netip.Prefix{
+	netip.MustParsePrefix("0.0.0.0/8"), netip.MustParsePrefix("100.64.0.0/10"), netip.MustParsePrefix("192.0.0.0/24"),
+	netip.MustParsePrefix("192.0.2.0/24"), netip.MustParsePrefix("192.88.99.0/24"), netip.MustParsePrefix("198.18.0.0/15"),
+	netip.MustParsePrefix("198.51.100.0/24"), netip.MustParsePrefix("203.0.113.0/24"), netip.MustParsePrefix("240.0.0.0/4"),
+	netip.MustParsePrefix("::/96"), netip.MustParsePrefix("64:ff9b:1::/48"), netip.MustParsePrefix("100::/64"),
+	netip.MustParsePrefix("2001::/23"), netip.MustParsePrefix("2001:db8::/32"), netip.MustParsePrefix("3fff::/20"),
+	netip.MustParsePrefix("fec0::/10"),
+}
+
+// carriers are IPv6 addresses that lead to an IPv4 one, by where that stands in them.
+var carriers = map[netip.Prefix]int{
+	netip.MustParsePrefix("64:ff9b::/96"): 12, // NAT64
+	netip.MustParsePrefix("2002::/16"):    2,  // 6to4
+}
+
+// forbids reports whether an address must not be connected to.
+func (o *outbound) forbids(ip netip.Addr) bool {
+	ip = ip.Unmap().WithZone("")
+	for prefix, at := range carriers {
+		if prefix.Contains(ip) {
+			b := ip.As16()
+			ip = netip.AddrFrom4([4]byte(b[at : at+4]))
+			if ip.IsLoopback() {
+				return true
+			}
+		}
+	}
+	switch {
+	case ip.IsLoopback():
+		return !o.local
+	case !ip.IsGlobalUnicast() || ip.IsPrivate():
+		return true
+	}
+	return slices.ContainsFunc(specialAddresses, func(p netip.Prefix) bool { return p.Contains(ip) })
+}
+
+// RoundTrip makes one request. The address is judged when the socket is about to be
+// connected, so that names which resolve differently from time to time do not help.
+// Connections are not kept.
+func (o *outbound) RoundTrip(r *http.Request) (*http.Response, error) {
+	if err := o.checkURL(r.URL); err != nil {
+		return nil, err
+	}
+	if o.rt != nil {
+		return o.rt.RoundTrip(r)
+	}
+	d := &net.Dialer{Timeout: documentTimeout, Resolver: o.lookup}
+	if !o.anywhere && origin(r.URL) != o.exempt {
+		d.Control = func(_, address string, _ syscall.RawConn) error {
+			at, err := netip.ParseAddrPort(address)
+			if err != nil || o.forbids(at.Addr()) {
+				return fmt.Errorf("%w: %s has a private or special address", errPolicy, r.URL.Host)
+			}
+			return nil
+		}
+	}
+	t := &http.Transport{DialContext: d.DialContext, DisableKeepAlives: true, MaxResponseHeaderBytes: maxHeader, TLSHandshakeTimeout: documentTimeout}
+	return t.RoundTrip(r)
+}
+
+// A fetchClass is how a document could not be had, which decides what is tried next.
+type fetchClass int
+
+const (
+	fetchRefused fetchClass = iota // by us: the URL must not be fetched
+	fetchAbsent                    // 4xx, or no JSON object
+	fetchTrouble                   // the server failed, or could not be reached
+	fetchInvalid                   // a JSON object that breaks a rule
+)
+
+// A fetchError is why a document could not be had.
+type fetchError struct {
+	URL   string // without query
+	class fetchClass
+	err   error
+}
+
+func (e *fetchError) Error() string { return e.URL + ": " + e.err.Error() }
+func (e *fetchError) Unwrap() error { return e.err }
+
+// document gets a JSON object. Redirects are followed, but never from https to http.
+func (o *outbound) document(ctx context.Context, text string) ([]byte, http.Header, *fetchError) {
+	u, err := url.Parse(text)
+	if err != nil || !printable(text) {
+		return nil, nil, &fetchError{"a malformed URL", fetchRefused, fmt.Errorf("%w: not a URL", errPolicy)}
+	}
+	fail := func(class fetchClass, err error) ([]byte, http.Header, *fetchError) {
+		return nil, nil, &fetchError{bare(u), class, err}
+	}
+	if err := o.checkURL(u); err != nil {
+		return fail(fetchRefused, err)
+	}
+	hops := 0
+	client := &http.Client{Transport: o, CheckRedirect: func(r *http.Request, via []*http.Request) error {
+		switch hops = len(via); {
+		case hops > maxRedirects:
+			return fmt.Errorf("more than %d redirects", maxRedirects)
+		case via[hops-1].URL.Scheme == "https" && r.URL.Scheme != "https":
+			return errors.New("a redirect from https to http")
+		}
+		return nil
+	}}
+	resp, data, err := o.exchange(ctx, client, http.MethodGet, u, nil, o.header, documentTimeout, maxDocument)
+	switch {
+	case err != nil && hops == 0 && errors.Is(err, errPolicy):
+		return fail(fetchRefused, err)
+	case err != nil:
+		return fail(fetchTrouble, err)
+	case resp.StatusCode/100 == 4:
+		return fail(fetchAbsent, errors.New(resp.Status))
+	case resp.StatusCode/100 != 2:
+		return fail(fetchTrouble, errors.New(resp.Status))
+	case !json.Valid(trimBOM(data)) || bytes.TrimLeft(trimBOM(data), " \t\r\n")[0] != kindObject:
+		return fail(fetchAbsent, fmt.Errorf("%s, but no JSON object", resp.Status))
+	}
+	return data, resp.Header, nil
+}
+
+// load gets a JSON object and decodes it into dst.
+func (o *outbound) load(ctx context.Context, text string, dst any) *fetchError {
+	data, _, e := o.document(ctx, text)
+	if e != nil {
+		return e
+	}
+	if err := decodeDocument(data, dst); err != nil {
+		u, _ := url.Parse(text)
+		return &fetchError{bare(u), fetchInvalid, err}
+	}
+	return nil
+}
+
+// exchange makes a request and reads the answer whole.
+func (o *outbound) exchange(ctx context.Context, client *http.Client, method string, u *url.URL, body []byte, header http.Header,
+	timeout time.Duration, limit int) (*http.Response, []byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, method, u.String(), bytes.NewReader(body))
+	if err != nil {
+		return nil, nil, err
+	}
+	maps.Copy(r.Header, header)
+	r.Header.Set("Accept", typeJSON)
+	resp, err := client.Do(r)
+	if e := (*url.Error)(nil); errors.As(err, &e) {
+		err = e.Err // the URL is named by who asked, and without its query
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	defer resp.Body.Close()
+	data, err := io.ReadAll(io.LimitReader(resp.Body, int64(limit)+1))
+	switch {
+	case err != nil:
+		return nil, nil, fmt.Errorf("reading the answer: %w", err)
+	case len(data) > limit:
+		return nil, nil, fmt.Errorf("an answer of more than %d bytes", limit)
+	}
+	return resp, data, nil
+}
+
+// post sends a body to an endpoint. Redirects are not followed: what is sent is secret.
+func (o *outbound) post(ctx context.Context, endpoint, contentType string, body []byte, header http.Header) (*http.Response, []byte, error) {
+	u, err := url.Parse(endpoint)
+	if err != nil || !printable(endpoint) {
+		return nil, nil, fmt.Errorf("%w: an endpoint that is not a URL", errPolicy)
+	}
+	header = header.Clone()
+	if header == nil {
+		header = http.Header{}
+	}
+	header.Set("Content-Type", contentType)
+	client := &http.Client{Transport: o, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	resp, data, err := o.exchange(ctx, client, http.MethodPost, u, body, header, endpointTimeout, maxDocument)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", bare(u), err)
+	}
+	return resp, data, nil
+}
+
+// discoverServer finds the metadata of an authorization server. lenient accepts an
+// issuer in it that differs by a slash at the end. Without a document it returns
+// why each candidate is none.
+func discoverServer(ctx context.Context, o *outbound, issuer string, lenient bool) (*AuthorizationServerMetadata, []*fetchError) {
+	err := checkIssuer(issuer)
+	if err == nil {
+		err = o.check(issuer)
+	}
+	if err != nil {
+		return nil, []*fetchError{{"an issuer", fetchInvalid, err}}
+	}
+	var tries []*fetchError
+	for _, at := range wellKnownServer(issuer) {
+		m := &AuthorizationServerMetadata{}
+		e := o.load(ctx, at, m)
+		if e == nil {
+			err := m.check(o, issuer, lenient)
+			if err == nil {
+				return m, nil
+			}
+			e = &fetchError{at, fetchInvalid, err}
+		}
+		tries = append(tries, e)
+	}
+	return nil, tries
+}
+
+// check reports why a document cannot be used for an issuer.
+func (m *AuthorizationServerMetadata) check(o *outbound, issuer string, lenient bool) error {
+	if m.Issuer != issuer && !(lenient && strings.TrimSuffix(m.Issuer, "/") == strings.TrimSuffix(issuer, "/")) {
+		return fmt.Errorf("its issuer is %.200q, not %.200q", m.Issuer, issuer)
+	}
+	for _, e := range [][2]string{{"authorization_endpoint", m.AuthorizationEndpoint}, {"token_endpoint", m.TokenEndpoint},
+		{"registration_endpoint", m.RegistrationEndpoint}, {"revocation_endpoint", m.RevocationEndpoint},
+		{"introspection_endpoint", m.IntrospectionEndpoint}, {"jwks_uri", m.JWKSURI}} {
+		if e[1] == "" {
+			continue
+		}
+		if err := o.check(e[1]); err != nil {
+			return fmt.Errorf("%s: %w", e[0], err)
+		}
+	}
+	if m.TokenEndpoint == "" {
+		return errors.New("token_endpoint is missing")
+	}
+	return nil
+}
+
+// An OAuthError is an answer of an authorization server's endpoint that is no success.
+type OAuthError struct {
+	Endpoint    string // without query
+	Status      int
+	Code        string // such as "invalid_grant"; empty: the answer is no OAuth error
+	Description string // by the server, for people; without control characters
+}
+
+func (e *OAuthError) Error() string {
+	text := fmt.Sprintf("%s answered %d", e.Endpoint, e.Status)
+	if e.Code != "" {
+		text += " " + e.Code
+	}
+	if e.Description != "" {
+		text += ": " + e.Description
+	}
+	return text
+}
+
+// oauthError reads the error of an endpoint. secrets are what it may not repeat.
+func oauthError(endpoint string, resp *http.Response, data []byte, secrets ...string) *OAuthError {
+	u, _ := url.Parse(endpoint)
+	e := &OAuthError{Endpoint: bare(u), Status: resp.StatusCode}
+	var body struct {
+		Code        string `json:"error"`
+		Description string `json:"error_description"`
+	}
+	if decodeDocument(data, &body) == nil && body.Code != "" {
+		e.Code, e.Description = sanitized(body.Code, secrets), sanitized(body.Description, secrets)
+	} else {
+		e.Description = sanitized(string(data), secrets)
+	}
+	return e
+}
+
+// sanitized is what a server said, for an error: short, without control characters and
+// without what is secret.
+func sanitized(text string, secrets []string) string {
+	for _, s := range secrets {
+		if s != "" {
+			text = strings.ReplaceAll(text, s, "…")
+		}
+	}
+	text = strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || r == '\t':
+			return ' '
+		case strconv.IsPrint(r):
+			return r
+		}
+		return -1
+	}, strings.ToValidUTF8(text, "?"))
+	if len(text) > maxOAuthText {
+		text = strings.ToValidUTF8(text[:maxOAuthText], "")
+	}
+	return text
+}
+
+// A clientAuth is how a client authenticates at a token endpoint.
+type clientAuth struct {
+	id, secret string
+	key        *Key
+	method     string
+	audience   string // of assertions: the issuer
+}
+
+// String keeps the secret to itself.
+func (c *clientAuth) String() string   { return "client " + c.id }
+func (c *clientAuth) GoString() string { return c.String() }
+
+// sign adds to a request who sends it (OAuth 2.1, section 2.4; RFC 7523).
+func (c *clientAuth) sign(form url.Values, header http.Header) error {
+	switch c.method {
+	case authBasic:
+		pair := url.QueryEscape(c.id) + ":" + url.QueryEscape(c.secret)
+		header.Set("Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(pair)))
+	case authPost:
+		form.Set("client_id", c.id)
+		form.Set("client_secret", c.secret)
+	case authJWT:
+		now := time.Now()
+		assertion, err := c.key.sign(map[string]any{"typ": "JWT"}, map[string]any{"iss": c.id, "sub": c.id, "aud": c.audience,
+			"iat": now.Unix(), "exp": now.Add(time.Minute).Unix(), "jti": newSecret()})
+		if err != nil {
+			return fmt.Errorf("signing the client assertion: %w", err)
+		}
+		form.Set("client_assertion_type", assertionJWT)
+		form.Set("client_assertion", assertion)
+	default:
+		if c.id != "" {
+			form.Set("client_id", c.id)
+		}
+	}
+	return nil
+}
+
+// A prover proves the possession of a key with requests (RFC 9449).
+type prover struct {
+	key    *Key
+	nonces *nonces
+}
+
+// nonces are the newest nonces that servers gave, by origin. It is ready for use.
+type nonces struct {
+	mu sync.Mutex // guards m
+	m  map[string]string
+}
+
+func (n *nonces) get(u *url.URL) string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return n.m[origin(u)]
+}
+
+// see keeps the nonce of an answer, and reports whether there is a new one.
+func (n *nonces) see(u *url.URL, header http.Header) bool {
+	nonce := header.Get(headerNonce)
+	if nonce == "" || len(nonce) > maxOAuthText || !printable(nonce) {
+		return false
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.m == nil || len(n.m) >= maxNonces {
+		n.m = map[string]string{} // those who still need one say so
+	}
+	old := n.m[origin(u)]
+	n.m[origin(u)] = nonce
+	return nonce != old
+}
+
+// prove sets the proof of a request; token empty: there is none yet.
+func (p *prover) prove(header http.Header, method string, u *url.URL, token string) error {
+	proof, err := p.key.proof(method, u.String(), token, p.nonces.get(u))
+	if err != nil {
+		return fmt.Errorf("proving possession of the key: %w", err)
+	}
+	header.Set(headerProof, proof)
+	return nil
+}
+
+// A tokenAnswer is the success of a token endpoint.
+type tokenAnswer struct {
+	AccessToken     string          `json:"access_token"`
+	TokenType       string          `json:"token_type"`
+	RefreshToken    string          `json:"refresh_token"`
+	Scope           *string         `json:"scope"` // nil: what was asked for
+	IssuedTokenType string          `json:"issued_token_type"`
+	ExpiresIn       json.RawMessage `json:"expires_in"`
+	Expires         time.Time       `json:"-"` // zero: not known
+}
+
+// String keeps the tokens to itself.
+func (a tokenAnswer) String() string   { return "token of type " + a.TokenType }
+func (a tokenAnswer) GoString() string { return a.String() }
+
+// token asks a token endpoint for a token. A demand for a DPoP nonce is met once;
+// apart from that the request is made once. A refusal is an *OAuthError.
+func (o *outbound) token(ctx context.Context, endpoint string, form url.Values, c *clientAuth, p *prover) (*tokenAnswer, error) {
+	u, err := url.Parse(endpoint)
+	if err != nil {
+		return nil, fmt.Errorf("%w: a token endpoint that is not a URL", errPolicy)
+	}
+	for again := false; ; again = true {
+		body, header := maps.Clone(form), http.Header{}
+		if err := c.sign(body, header); err != nil {
+			return nil, err
+		}
+		if p != nil {
+			if err := p.prove(header, http.MethodPost, u, ""); err != nil {
+				return nil, err
+			}
+		}
+		asked := time.Now()
+		resp, data, err := o.post(ctx, endpoint, "application/x-www-form-urlencoded", []byte(body.Encode()), header)
+		if err != nil {
+			return nil, err
+		}
+		fresh := p != nil && p.nonces.see(u, resp.Header)
+		if resp.StatusCode != http.StatusOK {
+			e := oauthError(endpoint, resp, data, secretsOf(body, c)...)
+			if e.Code == codeUseNonce && fresh && !again {
+				continue
+			}
+			return nil, e
+		}
+		return parseTokenAnswer(bare(u), data, asked)
+	}
+}
+
+// secretsOf are the values of a request that nobody should see again.
+func secretsOf(form url.Values, c *clientAuth) []string {
+	secrets := []string{c.secret}
+	for _, name := range []string{"code", "code_verifier", "refresh_token", "client_secret", "client_assertion", "assertion", "subject_token"} {
+		secrets = append(secrets, form.Get(name))
+	}
+	return secrets
+}
+
+func parseTokenAnswer(endpoint string, data []byte, asked time.Time) (*tokenAnswer, error) {
+	a := &tokenAnswer{}
+	if err := decodeDocument(data, a); err != nil {
+		return nil, fmt.Errorf("%s: the token answer is invalid: %w", endpoint, err)
+	}
+	switch {
+	case !isBearer(a.AccessToken):
+		return nil, fmt.Errorf("%s: the token answer has no access_token that a header can carry", endpoint)
+	case a.TokenType == "":
+		return nil, fmt.Errorf("%s: the token answer has no token_type", endpoint)
+	}
+	text := strings.Trim(string(a.ExpiresIn), `"`)
+	if seconds, err := strconv.ParseFloat(text, 64); err == nil && seconds > 0 && seconds < 1e9 {
+		a.Expires = asked.Add(time.Duration(seconds * float64(time.Second)))
+	}
+	return a, nil
+}
+
+// A keyRing has the keys of a JWKS, fetches them when they are needed, and again when
+// they are old or one is missing.
+type keyRing struct {
+	out *outbound
+	at  func(ctx context.Context) (string, error) // the URL of the JWKS
+
+	turn    chan struct{} // has room for who fetches
+	mu      sync.Mutex    // guards the fields below
+	known   []*publicKey
+	fetched time.Time // when known came
+	tried   time.Time // when they were last asked for
+	failure error     // of that; nil: none
+}
+
+func newKeyRing(out *outbound, at func(context.Context) (string, error)) *keyRing {
+	return &keyRing{out: out, at: at, turn: make(chan struct{}, 1)}
+}
+
+// keys returns the keys that may have made a signature: those with the id, or all if
+// it is empty. None is no error: there is no such key.
+func (r *keyRing) keys(ctx context.Context, id string) ([]*publicKey, error) {
+	found, fetch, err := r.look(id)
+	if !fetch {
+		return found, err
+	}
+	select {
+	case r.turn <- struct{}{}:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	defer func() { <-r.turn }()
+	if found, fetch, err = r.look(id); !fetch { // somebody was faster
+		return found, err
+	}
+	known, err := r.fetch(ctx)
+	r.mu.Lock()
+	if r.tried, r.failure = time.Now(), err; err == nil {
+		r.known, r.fetched = known, r.tried
+	}
+	r.mu.Unlock()
+	found, _, err = r.look(id)
+	return found, err
+}
+
+// look finds keys, and reports whether they should be fetched first.
+func (r *keyRing) look(id string) (found []*publicKey, fetch bool, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, k := range r.known {
+		if id == "" || k.id == id {
+			found = append(found, k)
+		}
+	}
+	age, since := time.Since(r.fetched), time.Since(r.tried)
+	fetch = (age > keysFresh || len(found) == 0) && since > keysPause
+	if age > keysStale {
+		return nil, fetch, cmp.Or(r.failure, errors.New("the keys were not fetched yet"))
+	}
+	return found, fetch, nil
+}
+
+func (r *keyRing) fetch(ctx context.Context) ([]*publicKey, error) {
+	// One caller's leaving is no failure for the others.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), documentTimeout)
+	defer cancel()
+	at, err := r.at(ctx)
+	if err != nil {
+		return nil, err
+	}
+	data, _, e := r.out.document(ctx, at)
+	if e != nil {
+		return nil, e
+	}
+	if len(data) > maxKeySet {
+		return nil, fmt.Errorf("a JWKS of more than %d bytes", maxKeySet)
+	}
+	return parseJWKS(data)
+}
