@@ -921,7 +921,7 @@ func TestHTTPNotificationNotTaken(t *testing.T) {
 		steps[1].answer = untilGone
 		m := mockServer(t, steps...)
 		err := connectError(t, m.transport())
-		checkError(t, "Connect", err, `mcp: sending notifications/initialized: Post "http://mcp.test/mcp": context deadline exceeded`)
+		checkError(t, "Connect", err, `mcp: sending notifications/initialized: Post "http://mcp.test/mcp": not taken within 30s`)
 		want(t, "time passed", time.Since(m.start), postTimeout)
 	})
 }
