@@ -6,10 +6,12 @@ package mcp
 // answers.
 
 import (
+	"cmp"
 	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"math"
+	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
@@ -75,7 +77,7 @@ func URLElicitationRequired(message string, visits ...*ElicitParams) *Error {
 		list[i] = &c
 	}
 	e := Errorf(CodeURLElicitationRequired, "%s", message)
-	data, err := appendJSON([]byte(`{"elicitations":`), list, newest)
+	data, err := appendJSON([]byte(`{"elicitations":`), list, newestSession)
 	if err == nil {
 		e.Data = append(data, '}')
 	}
@@ -136,6 +138,36 @@ func (q *Question) needs() *ClientCapabilities {
 	return &ClientCapabilities{Roots: &RootCapability{}}
 }
 
+// MissingCapability returns the error for a request that cannot be served because of
+// what its client cannot do (2026-07-28; Base Protocol, Missing Required Client
+// Capability). Questions that the client cannot answer fail with it by themselves.
+func MissingCapability(need *ClientCapabilities) *Error {
+	e := Errorf(CodeMissingRequiredClientCapability, "the client did not declare %s", strings.Join((&ClientCapabilities{}).missing(need, newest), ", "))
+	if need, err := appendJSON([]byte(`{"requiredCapabilities":`), need, newest); err == nil {
+		e.Data = append(need, '}')
+	}
+	return e.WithHTTP(http.StatusBadRequest, nil)
+}
+
+// add adds what is needed to what already is.
+func (c *ClientCapabilities) add(need *ClientCapabilities) {
+	c.Roots = cmp.Or(c.Roots, need.Roots)
+	if n := need.Sampling; n != nil {
+		c.Sampling = cmp.Or(c.Sampling, &SamplingCapability{})
+		c.Sampling.Tools, c.Sampling.Context = cmp.Or(c.Sampling.Tools, n.Tools), cmp.Or(c.Sampling.Context, n.Context)
+	}
+	if n := need.Elicitation; n != nil {
+		c.Elicitation = cmp.Or(c.Elicitation, &ElicitationCapability{})
+		c.Elicitation.Form, c.Elicitation.URL = cmp.Or(c.Elicitation.Form, n.Form), cmp.Or(c.Elicitation.URL, n.URL)
+	}
+	for id, settings := range need.Extensions {
+		if c.Extensions == nil {
+			c.Extensions = Extensions{}
+		}
+		c.Extensions[id] = settings
+	}
+}
+
 // missing names what c lacks of need.
 func (c *ClientCapabilities) missing(need *ClientCapabilities, rev revision) (names []string) {
 	lacks := func(name string, lack bool) {
@@ -153,6 +185,10 @@ func (c *ClientCapabilities) missing(need *ClientCapabilities, rev revision) (na
 	if n := need.Elicitation; n != nil {
 		lacks("elicitation.form", n.Form != nil && !(rev.elicits() && c.Elicitation.form()))
 		lacks("elicitation.url", n.URL != nil && !(rev.rich() && c.Elicitation.url()))
+	}
+	for _, id := range sortedKeys(need.Extensions) {
+		_, has := c.Extensions[id]
+		lacks(id, !has)
 	}
 	return names
 }

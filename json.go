@@ -1025,8 +1025,9 @@ type field struct {
 	omitZero   bool
 	quoted     bool     // the ",string" option
 	since      revision // the first that has it; zero: all have
+	until      revision // the last that has it; zero: all that follow have
 	list       bool     // one element may stand for a list of one
-	object     bool     // only objects are written
+	object     bool     // only objects are written up to 2025-11-25
 	skipBad    bool     // elements that do not fit are left out
 	nullable   bool     // null is a value
 	unlessBlob bool     // written only where there is no blob
@@ -1141,7 +1142,7 @@ func appendFields(found []field, t reflect.Type, path []reflect.Type, index []in
 // protocolTags reads the tags of the protocol's own types: the revisions that have
 // the member, and how it departs from the ordinary.
 func (f *field) protocolTags() {
-	f.since = parseRevision(f.tag.Get("since"))
+	f.since, f.until = parseRevision(f.tag.Get("since")), parseRevision(f.tag.Get("until"))
 	for o := range strings.SplitSeq(f.tag.Get("mcp"), ",") {
 		switch o {
 		case "required":
@@ -1232,7 +1233,7 @@ func appendStruct(b []byte, v reflect.Value, info *structInfo, rev revision, dep
 		f := &info.fields[i]
 		w, err := v.FieldByIndexErr(f.index) // an error: behind a nil pointer
 		absent := err != nil || !info.native && w.Kind() == reflect.Pointer && w.IsNil()
-		if absent || f.since > rev || f.omits(w, v) {
+		if absent || f.since > rev || f.until > 0 && f.until < rev || f.omits(w, v, rev) {
 			continue
 		}
 		b = append(b, f.key...)
@@ -1269,11 +1270,11 @@ func appendStruct(b []byte, v reflect.Value, info *structInfo, rev revision, dep
 	return append(b, '}'), nil
 }
 
-func (f *field) omits(w, parent reflect.Value) bool {
+func (f *field) omits(w, parent reflect.Value, rev revision) bool {
 	switch {
 	case f.unlessBlob:
 		return !parent.FieldByName("Blob").IsZero()
-	case f.object && w.Len() > 0:
+	case f.object && w.Len() > 0 && !rev.alone():
 		return !bytes.HasPrefix(bytes.TrimSpace(w.Bytes()), []byte("{"))
 	case f.omitEmpty && empty(w):
 		return true
@@ -1544,10 +1545,10 @@ func (c *ResourceLink) revise(rev revision) any {
 }
 
 // revise gives the title a place that 2025-03-26 knows, and drops an output schema
-// that is not one of objects.
+// that is not one of objects where results are.
 func (t *Tool) revise(rev revision) any {
 	titled := t.Title != "" && rev.audio() && !rev.links() && (t.Annotations == nil || t.Annotations.Title == "")
-	odd := t.OutputSchema != nil && !objectSchema(t.OutputSchema)
+	odd := t.OutputSchema != nil && !rev.alone() && !objectSchema(t.OutputSchema)
 	if !titled && !odd {
 		return t
 	}

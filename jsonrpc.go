@@ -541,6 +541,7 @@ type incoming struct {
 	message
 	p      *peer
 	a      *arrival
+	key    string   // under which it runs
 	rev    revision // in which the answer is written; set by the side
 	ctx    context.Context
 	cancel context.CancelCauseFunc // nil for a notification
@@ -579,6 +580,7 @@ type peer struct {
 	mu         sync.Mutex // guards the fields below
 	cause      error      // why the peer is over; nil: it is not
 	lastID     int64
+	lone       int64 // requests ever that belong to no connection
 	calls      map[int64]*pending
 	running    map[string]*incoming    // by key of the id
 	busy       int                     // requests whose answer is not out yet
@@ -807,9 +809,11 @@ func (p *peer) slotLocked() {
 func (p *peer) enter(in *incoming) *Error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	key := in.id.key()
+	if in.key == "" {
+		in.key = in.id.key()
+	}
 	switch {
-	case p.running[key] != nil:
+	case p.running[in.key] != nil:
 		return errDuplicate
 	case p.cause != nil:
 		return Errorf(CodeInternalError, "shutting down").WithHTTP(http.StatusServiceUnavailable, nil)
@@ -818,8 +822,28 @@ func (p *peer) enter(in *incoming) *Error {
 			WithHTTP(http.StatusServiceUnavailable, http.Header{"Retry-After": {"1"}})
 	}
 	p.busy++
-	p.running[key] = in
+	p.running[in.key] = in
 	return nil
+}
+
+// serveLone serves a request that belongs to no connection, on the goroutine of who
+// calls: its id means nothing to others, and it ends with ctx.
+func (p *peer) serveLone(ctx context.Context, in *incoming) {
+	in.ctx, in.cancel = context.WithCancelCause(ctx)
+	p.mu.Lock()
+	p.lone++
+	in.key = "#" + strconv.FormatInt(p.lone, 10)
+	p.mu.Unlock()
+	if e := p.enter(in); e != nil {
+		in.cancel(nil)
+		in.a.out.answer(encodeError(in.id, e), e)
+		return
+	}
+	if refused := p.misnamed(in); refused != nil {
+		p.finish(in, nil, refused)
+		return
+	}
+	in.do()
 }
 
 // gone says why nothing more may be said for a request: the peer cancelled it.
@@ -860,7 +884,7 @@ func (p *peer) catch(method string, err *error) {
 // finish answers a request. Its id is free before the answer is out, its slot after.
 func (p *peer) finish(in *incoming, result any, err error) {
 	p.mu.Lock()
-	delete(p.running, in.id.key())
+	delete(p.running, in.key)
 	cancelled := in.cancelled
 	p.mu.Unlock()
 	in.cancel(nil)

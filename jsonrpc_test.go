@@ -1815,13 +1815,14 @@ func TestStuckReader(t *testing.T) {
 			}
 		}()
 		synctest.Wait() // nothing moves any more
-		for ss := range s.sessions {
+		for h := range s.hearers {
+			ss := h.(*session)
 			d := ss.out.(*duplex)
 			if d.size < maxQueued || d.size > maxQueued+100<<10 || ss.p.busy > maxRunning+1 {
 				t.Errorf("%d bytes wait, %d requests run", d.size, ss.p.busy)
 			}
 		}
-		want(t, "sessions", len(s.sessions), 1)
+		want(t, "sessions", len(s.hearers), 1)
 		hear.Close()
 		served.Wait()
 	})

@@ -69,17 +69,21 @@ package mcp
 import (
 	"encoding/base64"
 	"encoding/json"
+	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
 
-// Revisions of the protocol that open with initialize, newest last.
+// Revisions of the protocol, newest last. The newest has no handshake: each of its
+// requests says itself all that a server has to know.
 const (
 	Revision20241105 = "2024-11-05"
 	Revision20250326 = "2025-03-26"
 	Revision20250618 = "2025-06-18"
 	Revision20251125 = "2025-11-25"
+	Revision20260728 = "2026-07-28"
 )
 
 // A revision is an index into revisions: a later revision is a greater number.
@@ -87,7 +91,7 @@ const (
 type revision int8
 
 // revisions says what each revision can do that others cannot. Members of types
-// that only some revisions have carry that in their "since" tags
+// that only some revisions have carry that in their "since" and "until" tags
 // instead.
 var revisions = [...]struct {
 	name    string
@@ -98,16 +102,20 @@ var revisions = [...]struct {
 	links   bool // resource links
 	schemas bool // tools have output schemas, and structured results
 	polls   bool // a server may end a stream early and be polled
+	alone   bool // each request stands alone: no handshake, no session, no requests of the server
 }{
 	{},
 	{name: Revision20241105, batches: true},
 	{name: Revision20250326, batches: true, audio: true},
 	{name: Revision20250618, elicits: true, audio: true, links: true, schemas: true},
 	{name: Revision20251125, elicits: true, rich: true, audio: true, links: true, schemas: true, polls: true},
+	{name: Revision20260728, elicits: true, rich: true, audio: true, links: true, schemas: true, alone: true},
 }
 
-// newest is the newest revision that opens with initialize.
-const newest = revision(len(revisions) - 1)
+const (
+	newest        = revision(len(revisions) - 1)
+	newestSession = newest - 1 // the newest that opens with initialize
+)
 
 func (r revision) String() string { return revisions[r].name }
 func (r revision) batches() bool  { return revisions[r].batches }
@@ -117,6 +125,7 @@ func (r revision) audio() bool    { return revisions[r].audio }
 func (r revision) links() bool    { return revisions[r].links }
 func (r revision) schemas() bool  { return revisions[r].schemas }
 func (r revision) polls() bool    { return revisions[r].polls }
+func (r revision) alone() bool    { return revisions[r].alone }
 
 // parseRevision finds a revision by its whole name; zero if it is not known.
 func parseRevision(name string) revision {
@@ -155,6 +164,8 @@ const (
 	methodRootsList     = "roots/list"
 	methodCreateMessage = "sampling/createMessage"
 	methodElicit        = "elicitation/create"
+	methodDiscover      = "server/discover"
+	methodListen        = "subscriptions/listen"
 
 	noteInitialized         = "notifications/initialized"
 	noteCancelled           = "notifications/cancelled"
@@ -166,6 +177,18 @@ const (
 	noteRootsChanged        = "notifications/roots/list_changed"
 	noteResourceUpdated     = "notifications/resources/updated"
 	noteElicitationComplete = "notifications/elicitation/complete"
+	noteAcknowledged        = "notifications/subscriptions/acknowledged"
+)
+
+// Keys of _meta that the protocol gives a meaning, from 2026-07-28 on (Base Protocol,
+// _meta).
+const (
+	metaRevision     = "io.modelcontextprotocol/protocolVersion"
+	metaCapabilities = "io.modelcontextprotocol/clientCapabilities"
+	metaClient       = "io.modelcontextprotocol/clientInfo"
+	metaServer       = "io.modelcontextprotocol/serverInfo"
+	metaLevel        = "io.modelcontextprotocol/logLevel"
+	metaSubscription = "io.modelcontextprotocol/subscriptionId"
 )
 
 // Codes of errors on the wire. Application errors should lie outside
@@ -182,6 +205,13 @@ const (
 	// elicitations in the error's data are done (2025-11-25; Elicitation, URL
 	// Elicitation Required Error).
 	CodeURLElicitationRequired = -32042
+
+	// Codes of 2026-07-28: what HTTP headers say is not what the body says; the client
+	// cannot do what the request needs (the error's data says what); the server does
+	// not speak the revision (the data says which it speaks).
+	CodeHeaderMismatch                  = -32020
+	CodeMissingRequiredClientCapability = -32021
+	CodeUnsupportedProtocolVersion      = -32022
 
 	// CodeUserRejected answers a sampling request that the person refused
 	// (Sampling, Error Handling).
@@ -255,8 +285,13 @@ type ServerCapabilities struct {
 	Prompts      *PromptCapability   `json:"prompts,omitempty"`
 	Resources    *ResourceCapability `json:"resources,omitempty"`
 	Tools        *ToolCapability     `json:"tools,omitempty"`
+	Extensions   Extensions          `json:"extensions,omitempty" since:"2026-07-28"`
 	Extra        Extra               `json:"-"`
 }
+
+// Extensions are the extensions of the protocol that a side supports, with their
+// settings, by identifier ("com.example/name"). Settings are a JSON object.
+type Extensions map[string]json.RawMessage
 
 // Empty is an object without members that are known.
 type Empty struct {
@@ -285,12 +320,13 @@ type ClientCapabilities struct {
 	Roots        *RootCapability        `json:"roots,omitempty"`
 	Sampling     *SamplingCapability    `json:"sampling,omitempty"`
 	Elicitation  *ElicitationCapability `json:"elicitation,omitempty" since:"2025-06-18"`
+	Extensions   Extensions             `json:"extensions,omitempty" since:"2026-07-28"`
 	Extra        Extra                  `json:"-"`
 }
 
 // RootCapability is present in a client that has roots.
 type RootCapability struct {
-	ListChanged bool `json:"listChanged,omitempty"`
+	ListChanged bool `json:"listChanged,omitempty" until:"2025-11-25"`
 }
 
 // SamplingCapability is present in a client that can sample a model.
@@ -326,6 +362,62 @@ type InitializeResult struct {
 	ServerInfo      *Implementation     `json:"serverInfo" mcp:"required"`
 	Instructions    *string             `json:"instructions,omitempty"`
 	Extra           Extra               `json:"-"`
+}
+
+// CacheableResult is what the results of lists and of reading have in common: how long
+// they stay good, and for whom (2026-07-28; Caching). It is a hint: this package
+// caches nothing.
+type CacheableResult struct {
+	TTL        *Milliseconds `json:"ttlMs,omitempty" since:"2026-07-28"`      // from its arrival on; nil or 0: at once stale
+	CacheScope string        `json:"cacheScope,omitempty" since:"2026-07-28"` // "public": good for any caller; else only for this one
+}
+
+// Milliseconds is a duration on the wire. What is no count of milliseconds is read as
+// 0, and what is more than 100 years as that.
+type Milliseconds int64
+
+const maxMilliseconds = Milliseconds(100 * 365 * 24 * time.Hour / time.Millisecond)
+
+// Duration is m as a Duration.
+func (m Milliseconds) Duration() time.Duration { return time.Duration(m) * time.Millisecond }
+
+// UnmarshalJSON reads a number.
+func (m *Milliseconds) UnmarshalJSON(data []byte) error {
+	*m = 0
+	f, err := strconv.ParseFloat(string(data), 64)
+	if f > float64(maxMilliseconds) { // also where err says that it is beyond all numbers
+		*m = maxMilliseconds
+	} else if err == nil && f > 0 && f == math.Trunc(f) {
+		*m = Milliseconds(f)
+	}
+	return nil
+}
+
+// DiscoverResult tells what a server can do, without a handshake (2026-07-28;
+// Discovery).
+type DiscoverResult struct {
+	Meta              Meta                `json:"_meta,omitempty"`
+	SupportedVersions []string            `json:"supportedVersions" mcp:"required"` // revisions, newest first
+	Capabilities      *ServerCapabilities `json:"capabilities" mcp:"required"`
+	Instructions      *string             `json:"instructions,omitempty"`
+	CacheableResult
+	Extra Extra `json:"-"`
+}
+
+// A SubscriptionFilter says what a client wants to be told of (2026-07-28;
+// Subscriptions).
+type SubscriptionFilter struct {
+	ToolsListChanged      bool     `json:"toolsListChanged,omitempty"`
+	PromptsListChanged    bool     `json:"promptsListChanged,omitempty"`
+	ResourcesListChanged  bool     `json:"resourcesListChanged,omitempty"`
+	ResourceSubscriptions []string `json:"resourceSubscriptions,omitempty"` // URIs
+}
+
+// SubscriptionsListenParams opens a subscription, and with the part of the filter
+// that the server honours, acknowledges it.
+type SubscriptionsListenParams struct {
+	Meta          Meta                `json:"_meta,omitempty"`
+	Notifications *SubscriptionFilter `json:"notifications" mcp:"required"`
 }
 
 // EmptyResult is the answer of methods that have nothing to say.
@@ -397,7 +489,8 @@ type ListToolsResult struct {
 	Meta       Meta    `json:"_meta,omitempty"`
 	Tools      []*Tool `json:"tools" mcp:"skip-bad"`
 	NextCursor *string `json:"nextCursor,omitempty"`
-	Extra      Extra   `json:"-"`
+	CacheableResult
+	Extra Extra `json:"-"`
 }
 
 // CallToolParams calls a tool.
@@ -462,7 +555,8 @@ type ListResourcesResult struct {
 	Meta       Meta        `json:"_meta,omitempty"`
 	Resources  []*Resource `json:"resources" mcp:"skip-bad"`
 	NextCursor *string     `json:"nextCursor,omitempty"`
-	Extra      Extra       `json:"-"`
+	CacheableResult
+	Extra Extra `json:"-"`
 }
 
 // ListResourceTemplatesResult is a page of resource templates.
@@ -470,7 +564,8 @@ type ListResourceTemplatesResult struct {
 	Meta              Meta                `json:"_meta,omitempty"`
 	ResourceTemplates []*ResourceTemplate `json:"resourceTemplates" mcp:"skip-bad"`
 	NextCursor        *string             `json:"nextCursor,omitempty"`
-	Extra             Extra               `json:"-"`
+	CacheableResult
+	Extra Extra `json:"-"`
 }
 
 // ReadResourceParams asks for the contents of a resource.
@@ -484,7 +579,8 @@ type ReadResourceParams struct {
 type ReadResourceResult struct {
 	Meta     Meta                `json:"_meta,omitempty"`
 	Contents []*ResourceContents `json:"contents"`
-	Extra    Extra               `json:"-"`
+	CacheableResult
+	Extra Extra `json:"-"`
 }
 
 // ResourceContents is text, or binary data where Blob is set. See [TextContents]
@@ -566,7 +662,8 @@ type ListPromptsResult struct {
 	Meta       Meta      `json:"_meta,omitempty"`
 	Prompts    []*Prompt `json:"prompts" mcp:"skip-bad"`
 	NextCursor *string   `json:"nextCursor,omitempty"`
-	Extra      Extra     `json:"-"`
+	CacheableResult
+	Extra Extra `json:"-"`
 }
 
 // GetPromptParams asks for the messages of a prompt.
@@ -683,7 +780,7 @@ type ListRootsParams struct {
 
 // ListRootsResult is the client's roots.
 type ListRootsResult struct {
-	Meta  Meta    `json:"_meta,omitempty"`
+	Meta  Meta    `json:"_meta,omitempty" until:"2025-11-25"`
 	Roots []*Root `json:"roots" mcp:"required"`
 	Extra Extra   `json:"-"`
 }
@@ -778,7 +875,7 @@ type ElicitParams struct {
 	Message         string      `json:"message" mcp:"required"`
 	RequestedSchema *FormSchema `json:"requestedSchema,omitempty"`
 	URL             string      `json:"url,omitempty"`
-	ElicitationID   string      `json:"elicitationId,omitempty"` // URL mode; the server makes one where it is ""
+	ElicitationID   string      `json:"elicitationId,omitempty" until:"2025-11-25"` // URL mode; the server makes one where it is ""
 	Extra           Extra       `json:"-"`
 }
 
@@ -840,7 +937,7 @@ type EnumItems struct {
 // ElicitResult is the person's answer. Content is present for an accepted form:
 // a flat JSON object.
 type ElicitResult struct {
-	Meta    Meta            `json:"_meta,omitempty"`
+	Meta    Meta            `json:"_meta,omitempty" until:"2025-11-25"`
 	Action  string          `json:"action" mcp:"required"` // "accept", "decline" or "cancel"
 	Content json.RawMessage `json:"content,omitempty"`
 	Extra   Extra           `json:"-"`

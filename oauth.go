@@ -255,15 +255,6 @@ func (p *challengeParser) paramValue() (string, bool) {
 	return "", false
 }
 
-// isTokenByte is the alphabet of names in HTTP headers (RFC 9110, section 5.6.2).
-func isTokenByte(c byte) bool {
-	return isAlphanumeric(c) || strings.IndexByte("!#$%&'*+-.^_`|~", c) >= 0
-}
-
-func isAlphanumeric(c byte) bool {
-	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9'
-}
-
 func isToken68Byte(c byte) bool { return isAlphanumeric(c) || strings.IndexByte("-._~+/", c) >= 0 }
 
 // isBearer reports whether a token can stand in an Authorization header (RFC 6750,

@@ -12,11 +12,16 @@ package mcp
 import (
 	"cmp"
 	"context"
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/rand"
+	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"math"
 	"net/http"
 	"reflect"
@@ -93,6 +98,17 @@ type ServerOptions struct {
 	MaxRequests int
 	// Revisions are the names of the revisions to serve; nil: all.
 	Revisions []string
+
+	// Cache has the hints of 2026-07-28 on how long results stay good, by method: the
+	// lists, "server/discover" and "resources/read", whose results may say otherwise.
+	// Without a hint a result is private and at once stale.
+	Cache map[string]CacheHint
+	// StateKeys seal what a client of 2026-07-28 carries for a request that asks it
+	// something: with the first, while all are good for opening. Replicas need the same
+	// ones. nil: a random one. StateLife is how long it is good; 0 means 30 minutes.
+	StateKeys [][]byte
+	StateLife time.Duration
+
 	// CrashOnPanic lets a panic of a handler end the process, after it was logged.
 	CrashOnPanic bool
 }
@@ -125,6 +141,9 @@ type Server struct {
 	opts ServerOptions
 	log  *slog.Logger
 
+	infoText []byte        // the _meta member of results of 2026-07-28
+	seals    []cipher.AEAD // of requestState
+
 	mu        sync.RWMutex // guards the fields below
 	tools     registry[*tool]
 	resources registry[*resourceEntry]
@@ -135,12 +154,30 @@ type Server struct {
 	capsAlone atomic.Pointer[ServerCapabilities] // what is offered to lone requests; set with had
 	served    bool                               // a session was opened
 	failed    error                              // the first registration that failed before
-	sessions  map[*session]struct{}
+	hearers   map[hearer]struct{}
+}
+
+// A hearer is told of what no request caused.
+type hearer interface {
+	changed(mailBits)
+	updated(uri string)
+}
+
+func (s *Server) hear(h hearer) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.hearers[h] = struct{}{}
+}
+
+func (s *Server) unhear(h hearer) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.hearers, h)
 }
 
 // NewServer makes a server. nil options are the zero ones.
 func NewServer(info *Implementation, opts *ServerOptions) *Server {
-	s := &Server{info: *info, sessions: map[*session]struct{}{}}
+	s := &Server{info: *info, hearers: map[hearer]struct{}{}}
 	if opts != nil {
 		s.opts = *opts
 		s.opts.Intercept, s.opts.Revisions = slices.Clone(opts.Intercept), slices.Clone(opts.Revisions)
@@ -149,6 +186,7 @@ func NewServer(info *Implementation, opts *ServerOptions) *Server {
 	s.opts.PageSize = cmp.Or(max(s.opts.PageSize, 0), defaultPage)
 	s.opts.AskTimeout = cmp.Or(s.opts.AskTimeout, askTimeout)
 	s.opts.LogLevel = cmp.Or(s.opts.LogLevel, LevelInfo)
+	s.opts.StateLife = cmp.Or(s.opts.StateLife, stateLife)
 	s.offer()
 	s.failed = s.check()
 	return s
@@ -170,7 +208,54 @@ func (s *Server) check() error {
 	if s.opts.LogLevel.rank() < 0 {
 		return fmt.Errorf("mcp: unknown level %q in ServerOptions.LogLevel", s.opts.LogLevel)
 	}
+	for _, method := range sortedKeys(s.opts.Cache) {
+		if hint := s.opts.Cache[method]; !slices.Contains(cacheable, method) || hint.TTL < 0 {
+			return fmt.Errorf("mcp: ServerOptions.Cache: %q is not one of %q, or its TTL is negative", method, cacheable)
+		}
+	}
+	text, err := appendJSON([]byte(`"_meta":{"`+metaServer+`":`), &s.info, newest)
+	if err != nil {
+		return fmt.Errorf("mcp: server's Implementation: %w", err)
+	}
+	s.infoText = append(text, '}')
+	if s.seals, err = newSeals(s.opts.StateKeys); err != nil {
+		return fmt.Errorf("mcp: ServerOptions: %w", err)
+	}
 	return nil
+}
+
+// cacheable are the methods whose results have a hint.
+var cacheable = []string{methodDiscover, methodToolsList, methodPromptsList, methodResourcesList, methodTemplatesList, methodResourcesRead}
+
+// A CacheHint says how long a result stays good, and for whom (Caching). Public means
+// that any caller may be shown it, even if it was given to somebody with credentials.
+type CacheHint struct {
+	TTL    time.Duration
+	Public bool
+}
+
+// newSeals makes the ciphers of requestState. Without keys a random one is made.
+func newSeals(keys [][]byte) ([]cipher.AEAD, error) {
+	if len(keys) == 0 {
+		key := make([]byte, 32)
+		_, _ = rand.Read(key) // never fails
+		keys = [][]byte{key}
+	}
+	seals := make([]cipher.AEAD, len(keys))
+	for i, key := range keys {
+		if len(key) < 16 {
+			return nil, fmt.Errorf("a key of StateKeys has at least 16 bytes, not %d", len(key))
+		}
+		sum := sha256.Sum256(key)
+		block, err := aes.NewCipher(sum[:])
+		if err == nil {
+			seals[i], err = cipher.NewGCM(block)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return seals, nil
 }
 
 // Run serves one client over c until the client is gone, for which it returns nil,
@@ -216,21 +301,26 @@ func add[T entry](s *Server, g *registry[T], bit mailBits, kind string, e T, err
 	}
 	s.mu.Unlock()
 	if err == nil {
-		s.eachSession(func(ss *session) { ss.changed(bit) })
+		s.eachHearer(func(h hearer) { h.changed(bit) })
 	}
 	return err
 }
 
-func (s *Server) eachSession(f func(*session)) {
+func (s *Server) eachHearer(f func(hearer)) {
 	s.mu.RLock()
-	list := make([]*session, 0, len(s.sessions))
-	for ss := range s.sessions {
-		list = append(list, ss)
-	}
+	list := slices.Collect(maps.Keys(s.hearers))
 	s.mu.RUnlock()
-	for _, ss := range list {
-		f(ss)
+	for _, h := range list {
+		f(h)
 	}
+}
+
+func (s *Server) eachSession(f func(*session)) {
+	s.eachHearer(func(h hearer) {
+		if ss, ok := h.(*session); ok {
+			f(ss)
+		}
+	})
 }
 
 // A registry holds things by name, sorted, so that lists are stable and a cursor
@@ -293,6 +383,7 @@ type tool struct {
 	def     Tool
 	input   *Schema
 	output  *Schema // nil: no output schema
+	mirrors []mirror
 	handler ToolHandler
 }
 
@@ -441,6 +532,9 @@ func (e *tool) prepare() (err error) {
 	}
 	if !objectSchema(e.def.InputSchema) {
 		return errors.New(`InputSchema: type must be "object"`)
+	}
+	if e.mirrors, err = mirrorsOf(e.def.InputSchema); err != nil {
+		return fmt.Errorf("InputSchema: %w", err)
 	}
 	if e.def.OutputSchema != nil && e.output == nil {
 		if e.output, err = CompileSchema(e.def.OutputSchema); err != nil {
@@ -599,24 +693,20 @@ func remove[T entry](s *Server, kind mailBits, g *registry[T], names []string) {
 	}
 	s.mu.Unlock()
 	if any {
-		s.eachSession(func(ss *session) { ss.changed(kind) })
+		s.eachHearer(func(h hearer) { h.changed(kind) })
 	}
 }
 
 // ResourceUpdated tells the sessions that follow uri, or a URI above it that ends
 // in a slash, that the resource has changed.
 func (s *Server) ResourceUpdated(uri string) {
-	s.eachSession(func(ss *session) {
-		if followed := ss.follows(uri); followed != "" {
-			ss.mail.updated(uri, followed)
-		}
-	})
+	s.eachHearer(func(h hearer) { h.updated(uri) })
 }
 
 // ResourcesChanged tells the clients that the list of resources has changed. Only a
 // server that makes the list itself, in Intercept, needs it.
 func (s *Server) ResourcesChanged() {
-	s.eachSession(func(ss *session) { ss.changed(resourcesBit) })
+	s.eachHearer(func(h hearer) { h.changed(resourcesBit) })
 }
 
 // Log sends a message that no request caused to every session whose level lets it
@@ -702,17 +792,17 @@ func (s *Server) serves(rev revision) bool {
 }
 
 // negotiate chooses the revision for a client that asks for one (Lifecycle, Version
-// Negotiation).
+// Negotiation); zero if the server speaks none that is negotiated.
 func (s *Server) negotiate(asked string) revision {
-	if rev := parseRevision(asked); s.serves(rev) {
+	if rev := parseRevision(asked); s.serves(rev) && !rev.alone() {
 		return rev
 	}
-	for rev := newest; rev > 0; rev-- {
+	for rev := newestSession; rev > 0; rev-- {
 		if s.serves(rev) {
 			return rev
 		}
 	}
-	return newest
+	return 0
 }
 
 // A Request is a request that a handler serves: all it may know, and how to speak
@@ -735,14 +825,27 @@ type Request struct {
 	in      *incoming
 	rev     revision
 	asker   asker
+	level   int // rank of the least important level that the client wants
 
 	mu       sync.Mutex // guards the fields below
+	round    round      // of questions, where the client answers with another request
 	voice    voice      // nil: the request is over
 	token    ID         // for progress; zero: none wanted
 	bucket   bucket     // limits progress
 	progress Progress   // the last one
 	held     bool       // progress was not sent yet
 	asked    int        // questions without a name
+}
+
+// errInputRequired is the error of a question without an answer. The handler has to
+// return it; what becomes of the request does not hang on it.
+var errInputRequired = errors.New("mcp: the answer comes with another request, which runs the handler again")
+
+// A round is what a request carries of the questions that it was asked before.
+type round struct {
+	answers map[string]json.RawMessage // by name of the question
+	used    map[string]json.RawMessage // of these, what was asked
+	open    []Question                 // without an answer
 }
 
 // An asker asks the client, in the way of the place where the request runs.
@@ -772,10 +875,13 @@ func (r *Request) Ask(ctx context.Context, questions ...Question) ([]Answer, err
 		return nil, ErrRequestOver
 	}
 	list := slices.Clone(questions)
-	var missing []string
+	needs, missing := &ClientCapabilities{}, []string(nil)
 	for i := range list {
 		q := &list[i]
-		missing = append(missing, r.Capabilities.missing(q.needs(), r.rev)...)
+		if lack := r.Capabilities.missing(q.needs(), r.rev); lack != nil {
+			needs.add(q.needs())
+			missing = append(missing, lack...)
+		}
 		if err := q.check(r.rev); err != nil {
 			return nil, err
 		}
@@ -785,6 +891,9 @@ func (r *Request) Ask(ctx context.Context, questions ...Question) ([]Answer, err
 			q.Name = fmt.Sprint(r.asked)
 			r.mu.Unlock()
 		}
+	}
+	if missing != nil && r.rev.alone() {
+		return nil, MissingCapability(needs)
 	}
 	if missing != nil {
 		slices.Sort(missing)
@@ -886,7 +995,7 @@ func (r *Request) say(ctx context.Context, method string, params any) error {
 // server's own logger.
 func (r *Request) Log(ctx context.Context, level LoggingLevel, logger string, data any) error {
 	p, err := logParams(level, logger, data)
-	if err != nil || !r.session.logs(level) {
+	if err != nil || !r.logs(level) {
 		return err
 	}
 	if err := r.say(ctx, noteMessage, p); err != ErrRequestOver {
@@ -959,7 +1068,7 @@ func levelOf(l slog.Level) LoggingLevel {
 }
 
 func (h *logHandler) Enabled(_ context.Context, l slog.Level) bool {
-	return h.r.session.logs(levelOf(l))
+	return h.r.logs(levelOf(l))
 }
 
 func (h *logHandler) Handle(ctx context.Context, rec slog.Record) error {
@@ -1108,6 +1217,7 @@ type session struct {
 	level  atomic.Int32            // rank of the least important level that the client gets
 	values sync.Map                // the application's
 	alone  bool                    // serves one exchange: has no use for what outlives it
+	lone   bool                    // serves requests of the stateless era only, of any client
 
 	mu          sync.Mutex // guards the fields below
 	subscribed  map[string]bool
@@ -1138,7 +1248,7 @@ func (s *Server) newSession() *session {
 	}
 	ss.level.Store(int32(s.opts.LogLevel.rank()))
 	s.mu.Lock()
-	s.sessions[ss] = struct{}{}
+	s.hearers[ss] = struct{}{}
 	s.served = true
 	s.mu.Unlock()
 	return ss
@@ -1159,9 +1269,7 @@ func (ss *session) open(rev revision) {
 
 // end forgets the session.
 func (ss *session) end() {
-	ss.s.mu.Lock()
-	delete(ss.s.sessions, ss)
-	ss.s.mu.Unlock()
+	ss.s.unhear(ss)
 	close(ss.gone)
 	ss.workers.Wait()
 	ss.mu.Lock()
@@ -1192,6 +1300,15 @@ func (ss *session) changed(lists mailBits) {
 	}
 }
 
+func (ss *session) updated(uri string) {
+	ss.mu.Lock()
+	followed := follows(ss.subscribed, uri)
+	ss.mu.Unlock()
+	if followed != "" {
+		ss.mail.updated(uri, followed)
+	}
+}
+
 func (ss *session) batches() bool {
 	o := ss.opened.Load()
 	return o != nil && o.rev.batches()
@@ -1199,6 +1316,10 @@ func (ss *session) batches() bool {
 
 func (ss *session) admit(in *incoming) (inOrder bool, refused *Error) {
 	o := ss.opened.Load()
+	if in.kind == requestMessage && (ss.lone || in.a.header == nil && ss.s.speaksAlone(in.params)) {
+		in.rev = newest
+		return false, nil
+	}
 	if in.kind == notificationMessage {
 		if o == nil {
 			return false, Errorf(CodeInvalidRequest, "not initialized: send initialize first")
@@ -1208,13 +1329,13 @@ func (ss *session) admit(in *incoming) (inOrder bool, refused *Error) {
 		}
 		return false, nil
 	}
-	in.rev = newest
+	in.rev = newestSession
 	if o != nil {
 		in.rev = o.rev
 	}
 	m := serverMethod(in.method)
 	switch {
-	case m.serve == nil:
+	case m.serve == nil || m.era == onlyAlone:
 		return false, Errorf(CodeMethodNotFound, "method %.100q not found", in.method)
 	case in.method == methodInitialize && o != nil:
 		return false, Errorf(CodeInvalidRequest, "already initialized")
@@ -1242,7 +1363,13 @@ type eraRules struct {
 }
 
 // serverEra tells the era of a request.
-func serverEra(*incoming) eraRules { return eraRules{openSessionRequest, closeSessionRequest} }
+func serverEra(in *incoming) eraRules {
+	switch {
+	case in.rev.alone():
+		return eraRules{openStateless, closeStateless}
+	}
+	return eraRules{openSessionRequest, closeSessionRequest}
+}
 
 // openSessionRequest fills in a Request of the session era.
 func openSessionRequest(ss *session, in *incoming) (*Request, *Error) {
@@ -1254,22 +1381,31 @@ func openSessionRequest(ss *session, in *incoming) (*Request, *Error) {
 	}
 	r.rev, r.Client, r.Capabilities = o.rev, o.client, o.caps
 	r.Revision = r.rev.String()
-	if meta := in.params.member("_meta"); meta.present() {
-		if err := decode(meta, &r.Meta); err != nil {
-			return nil, Errorf(CodeInvalidParams, "_meta: %v", err)
-		}
-		if token := meta.member("progressToken"); token.present() {
-			var ok bool
-			if r.token, ok = parseID(token); !ok {
-				return nil, Errorf(CodeInvalidParams, "_meta.progressToken must be a string or an integer, not %.40s", token.raw())
-			}
-		}
+	if refused := r.takeMeta(in.params.member("_meta")); refused != nil {
+		return nil, refused
 	}
 	if !serverMethod(in.method).inOrder { // else the answer could not be read
 		r.asker = liveAsker{}
 	}
 	r.voice = replyVoice{r}
 	return r, nil
+}
+
+// takeMeta reads the _meta of the parameters.
+func (r *Request) takeMeta(meta value) *Error {
+	if !meta.present() {
+		return nil
+	}
+	if err := decode(meta, &r.Meta); err != nil {
+		return Errorf(CodeInvalidParams, "_meta: %v", err)
+	}
+	if token := meta.member("progressToken"); token.present() {
+		var ok bool
+		if r.token, ok = parseID(token); !ok {
+			return Errorf(CodeInvalidParams, "_meta.progressToken must be a string or an integer, not %.40s", token.raw())
+		}
+	}
+	return nil
 }
 
 // closeSessionRequest makes of an error what the client can take.
@@ -1396,7 +1532,17 @@ type method struct {
 	serve   func(s *Server, ctx context.Context, r *Request, params any) (any, error)
 	offered func(*ServerCapabilities) bool // nil: always
 	inOrder bool                           // over before the next message is looked at
+	era     eras
 }
+
+// eras says in which eras a method exists.
+type eras int8
+
+const (
+	everywhere eras = iota
+	onlySession
+	onlyAlone
+)
 
 func offersTools(c *ServerCapabilities) bool     { return c.Tools != nil }
 func offersResources(c *ServerCapabilities) bool { return c.Resources != nil }
@@ -1409,31 +1555,35 @@ func offersValues(c *ServerCapabilities) bool    { return c.Completions != nil }
 func serverMethod(name string) method {
 	switch name {
 	case methodInitialize:
-		return method{params[InitializeParams], (*Server).initialize, nil, true}
+		return method{params[InitializeParams], (*Server).initialize, nil, true, onlySession}
 	case methodPing:
-		return method{noParams, (*Server).ping, nil, false}
+		return method{noParams, (*Server).ping, nil, false, onlySession}
 	case methodToolsList:
-		return method{params[ListParams], (*Server).listTools, offersTools, false}
+		return method{params[ListParams], (*Server).listTools, offersTools, false, everywhere}
 	case methodToolsCall:
-		return method{params[CallToolParams], (*Server).callTool, offersTools, false}
+		return method{params[CallToolParams], (*Server).callTool, offersTools, false, everywhere}
 	case methodResourcesList:
-		return method{params[ListParams], (*Server).listResources, offersResources, false}
+		return method{params[ListParams], (*Server).listResources, offersResources, false, everywhere}
 	case methodTemplatesList:
-		return method{params[ListParams], (*Server).listTemplates, offersResources, false}
+		return method{params[ListParams], (*Server).listTemplates, offersResources, false, everywhere}
 	case methodResourcesRead:
-		return method{params[ReadResourceParams], (*Server).readResource, offersResources, false}
+		return method{params[ReadResourceParams], (*Server).readResource, offersResources, false, everywhere}
 	case methodSubscribe:
-		return method{params[SubscribeParams], (*Server).subscribe, offersUpdates, true}
+		return method{params[SubscribeParams], (*Server).subscribe, offersUpdates, true, onlySession}
 	case methodUnsubscribe:
-		return method{params[SubscribeParams], (*Server).unsubscribe, offersUpdates, true}
+		return method{params[SubscribeParams], (*Server).unsubscribe, offersUpdates, true, onlySession}
 	case methodPromptsList:
-		return method{params[ListParams], (*Server).listPrompts, offersPrompts, false}
+		return method{params[ListParams], (*Server).listPrompts, offersPrompts, false, everywhere}
 	case methodPromptsGet:
-		return method{params[GetPromptParams], (*Server).getPrompt, offersPrompts, false}
+		return method{params[GetPromptParams], (*Server).getPrompt, offersPrompts, false, everywhere}
 	case methodComplete:
-		return method{params[CompleteParams], (*Server).complete, offersValues, false}
+		return method{params[CompleteParams], (*Server).complete, offersValues, false, everywhere}
 	case methodSetLevel:
-		return method{params[SetLevelParams], (*Server).setLevel, offersLogging, true}
+		return method{params[SetLevelParams], (*Server).setLevel, offersLogging, true, onlySession}
+	case methodDiscover:
+		return method{noParams, (*Server).discover, nil, false, onlyAlone}
+	case methodListen:
+		return method{params[SubscriptionsListenParams], (*Server).listen, nil, false, onlyAlone}
 	}
 	return method{}
 }
@@ -1616,7 +1766,7 @@ var noArguments, _ = scan([]byte("{}"))
 // finish makes a right result of what a tool's handler returned.
 func (t *tool) finish(s *Server, result *CallToolResult, err error) (any, error) {
 	switch {
-	case err != nil && errors.As(err, new(*Error)):
+	case errors.As(err, new(*Error)) || errors.Is(err, errInputRequired):
 		return nil, err
 	case err != nil && result != nil && len(result.Content) > 0:
 		c := *result
@@ -1765,16 +1915,14 @@ func (ss *session) unfollow(uri string) {
 	}
 }
 
-// follows returns the subscription by which the session wants updates of uri; "": it
-// does not.
-func (ss *session) follows(uri string) string {
-	ss.mu.Lock()
-	defer ss.mu.Unlock()
-	if len(ss.subscribed) == 0 {
+// follows returns the subscription by which updates of uri are wanted: of itself, or
+// of what is above it and ends in a slash; "": they are not.
+func follows(subscribed map[string]bool, uri string) string {
+	if len(subscribed) == 0 {
 		return ""
 	}
 	for end := len(uri); end > 0; end = strings.LastIndexByte(uri[:end-1], '/') + 1 {
-		if ss.subscribed[uri[:end]] {
+		if subscribed[uri[:end]] {
 			return uri[:end]
 		}
 	}
@@ -1883,6 +2031,13 @@ func (s *Server) setLevel(_ context.Context, r *Request, params any) (any, error
 }
 
 // logs reports whether a message of a level is for the client.
+func (r *Request) logs(level LoggingLevel) bool {
+	if r.rev.alone() {
+		return !r.server.opts.NoLogging && level.rank() >= r.level
+	}
+	return r.session.logs(level)
+}
+
 func (ss *session) logs(level LoggingLevel) bool {
 	return !ss.s.opts.NoLogging && level.rank() >= int(ss.level.Load())
 }
@@ -1982,8 +2137,13 @@ func (ss *session) deliverMail(out stream, done <-chan struct{}) error {
 		}
 	}
 	for _, item := range ss.mail.empty() {
-		if u, ok := item.params.(*ResourceUpdatedParams); ok && ss.follows(u.URI) == "" {
-			continue // no longer wanted
+		if u, ok := item.params.(*ResourceUpdatedParams); ok {
+			ss.mu.Lock()
+			followed := follows(ss.subscribed, u.URI)
+			ss.mu.Unlock()
+			if followed == "" {
+				continue // no longer wanted
+			}
 		}
 		if err := ss.p.notify(context.Background(), out, item.method, item.params, ss.opened.Load().rev); err != nil {
 			return err

@@ -545,7 +545,7 @@ func TestBUG179Subscriptions(t *testing.T) {
 			if got, want := strings.Join(calls, " "), "+mem:a -mem:a +mem:secret +dir:/d/ -dir:/d/"; got != want {
 				t.Errorf("calls: %s, want %s", got, want)
 			}
-			if n := len(server.sessions); n != 0 {
+			if n := len(server.hearers); n != 0 {
 				t.Errorf("%d sessions are left", n)
 			}
 		})
@@ -640,8 +640,8 @@ func TestSubscriptionsAreBySession(t *testing.T) {
 		if got, want := fmt.Sprint(heard), "map[one:[mem:text] two:[mem:blob]]"; got != want {
 			t.Errorf("heard %s, want %s", got, want)
 		}
-		if len(server.sessions) != 0 {
-			t.Errorf("%d sessions are left", len(server.sessions))
+		if len(server.hearers) != 0 {
+			t.Errorf("%d sessions are left", len(server.hearers))
 		}
 	})
 }

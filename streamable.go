@@ -125,18 +125,19 @@ type HTTPHandler struct {
 
 	crew crew // runs the handlers of all sessions
 
-	mu       sync.Mutex                     // guards the fields below
-	open     map[*session]func(cause error) // all that is not ended yet, and how to end it
-	sessions map[string]*httpSession        // of these, those that a client knows
-	old      map[string]*sseSession         // likewise, over HTTP+SSE
-	draining bool
-	sweeper  *time.Timer // looks for idle sessions while there are any
+	mu          sync.Mutex                     // guards the fields below
+	open        map[*session]func(cause error) // all that is not ended yet, and how to end it
+	sessions    map[string]*httpSession        // of these, those that a client knows
+	old         map[string]*sseSession         // likewise, over HTTP+SSE
+	draining    bool
+	loneSession *session    // of all requests of the stateless era; nil: there were none
+	sweeper     *time.Timer // looks for idle sessions while there are any
 }
 
 // ServeHTTP serves one HTTP request.
 func (h *HTTPHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	allow := []string{http.MethodGet, http.MethodPost, http.MethodDelete}
-	if h.Sessionless {
+	if h.Sessionless || h.Server.negotiate("") == 0 {
 		allow = allow[1:2]
 	}
 	h.enter(w, r, allow, func(r *http.Request, identity *Identity) *Error {
@@ -189,10 +190,13 @@ func (h *HTTPHandler) enter(w http.ResponseWriter, r *http.Request, allow []stri
 func (h *HTTPHandler) Shutdown(ctx context.Context) error {
 	h.mu.Lock()
 	h.draining = true
-	open, sessions := maps.Clone(h.open), slices.Collect(maps.Values(h.sessions))
+	open, sessions, lone := maps.Clone(h.open), slices.Collect(maps.Values(h.sessions)), h.loneSession
 	h.mu.Unlock()
 	for _, s := range sessions {
 		s.stopListening()
+	}
+	if lone != nil { // ends what only listens, and lets what runs finish
+		lone.p.failCalls(errors.New("the server shuts down"))
 	}
 	var err error
 	for s, end := range open {
@@ -402,6 +406,10 @@ func (h *HTTPHandler) post(w http.ResponseWriter, r *http.Request, identity *Ide
 		h.refuse(w, r, ID{}, e)
 		return
 	}
+	if f.bad == nil && !f.batch && h.Server.alone(&f.messages[0], r.Header) {
+		h.postStateless(w, r, &f.messages[0], identity)
+		return
+	}
 	id, opens := ID{}, false
 	if !f.batch && f.bad == nil {
 		id, opens = f.messages[0].id, f.messages[0].method == methodInitialize && f.messages[0].kind == requestMessage
@@ -522,6 +530,93 @@ func (h *HTTPHandler) postAlone(w http.ResponseWriter, r *http.Request, f *frame
 	st.wait(h, r, c, ss.p)
 	if r.Context().Err() != nil {
 		ss.p.cancelAll(errGone)
+	}
+}
+
+// postStateless serves a POST of the stateless era, on this goroutine: it belongs to
+// nothing, and the client's leaving cancels what runs (2026-07-28; Streamable HTTP).
+func (h *HTTPHandler) postStateless(w http.ResponseWriter, r *http.Request, m *message, identity *Identity) {
+	switch m.kind {
+	case notificationMessage:
+		h.log().Debug("mcp: notification without a request ignored", "method", m.method)
+		w.WriteHeader(http.StatusAccepted)
+		return
+	case responseMessage:
+		m.bad = Errorf(CodeInvalidRequest, "nothing was asked that this could answer")
+	}
+	ss, e := h.lone()
+	if e = cmp.Or(m.bad, e); e != nil {
+		h.refuse(w, r, m.id, e)
+		return
+	}
+	st := h.newStream(nil, r, newest, false)
+	if m.method == methodListen { // which is a stream, whatever else is JSON
+		if _, events := accepts(r); !events {
+			h.refuse(w, r, m.id, Errorf(CodeInvalidRequest, "%s is answered with %s, which Accept does not allow", m.method, typeEvents).
+				WithHTTP(http.StatusNotAcceptable, nil))
+			return
+		}
+		st.plain, st.stream = false, true
+	}
+	c := st.attach(w, r)
+	defer c.leave()
+	stop := st.keepAlive(h)
+	ss.p.serveLone(r.Context(), &incoming{message: *m, p: ss.p, rev: newest, a: &arrival{out: st, own: true, header: r.Header, identity: identity}})
+	stop()
+	st.finish(c)
+}
+
+// lone is the session behind all requests of the stateless era.
+func (h *HTTPHandler) lone() (*session, *Error) {
+	if err := h.Server.registered(); err != nil {
+		return nil, Errorf(CodeInternalError, "%v", err).WithHTTP(http.StatusInternalServerError, nil)
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	switch {
+	case h.draining:
+		return nil, errDraining
+	case h.loneSession == nil:
+		ss := h.Server.newSession()
+		ss.lone, ss.p.limit = true, cmp.Or(h.MaxSessions, defaultSessions)
+		if h.open == nil {
+			h.open = map[*session]func(error){}
+		}
+		h.loneSession = ss
+		h.open[ss] = func(cause error) {
+			ss.p.shut(cause)
+			_ = ss.p.wait()
+			ss.end()
+			h.dismiss(ss)
+		}
+	}
+	return h.loneSession, nil
+}
+
+// keepAlive decides the reply if the handler takes its time, and comments on it, until
+// the function that it returns is called.
+func (st *httpStream) keepAlive(h *HTTPHandler) (stop func()) {
+	start, decide, comment := time.Now(), cmp.Or(h.DecideAfter, defaultDecide), cmp.Or(h.Comment, defaultComment)
+	if comment < 0 {
+		comment = math.MaxInt64
+	}
+	var mu sync.Mutex // guards t, which its own function sets again
+	var t *time.Timer
+	mu.Lock()
+	defer mu.Unlock()
+	t = time.AfterFunc(min(decide, comment), func() {
+		again := st.tick(time.Since(start), decide, comment)
+		mu.Lock()
+		defer mu.Unlock()
+		if t != nil {
+			t.Reset(again)
+		}
+	})
+	return func() {
+		mu.Lock()
+		defer mu.Unlock()
+		t.Stop()
+		t = nil
 	}
 }
 

@@ -1077,7 +1077,7 @@ func TestBUG086FailedInitialize(t *testing.T) {
 			c.post(listA).sees(refusedFor("2", 400, -32600, noID))
 		}
 		synctest.Wait()
-		want(t, "sessions", fmt.Sprint(len(h.open), len(h.sessions), len(h.Server.sessions)), "0 0 0")
+		want(t, "sessions", fmt.Sprint(len(h.open), len(h.sessions), len(h.Server.hearers)), "0 0 0")
 	})
 }
 
@@ -1127,7 +1127,7 @@ func TestBUG089TwoReplicas(t *testing.T) {
 				{"jsonrpc":"2.0","id":4,"result":{"content":[{"type":"text","text":"mcp: the client did not declare elicitation.form"}],"isError":true}}`)
 			c.post(`{"jsonrpc":"2.0","id":5,"method":"logging/setLevel","params":{"level":"debug"}}`).sees(`200 application/json
 				{"jsonrpc":"2.0","id":5,"error":{"code":-32601,"message":"a log level needs a session, and this server has none"}}`)
-			want(t, "sessions", fmt.Sprint(len(a.open), len(b.open), len(a.Server.sessions), len(b.Server.sessions)), "0 0 0 0")
+			want(t, "sessions", fmt.Sprint(len(a.open), len(b.open), len(a.Server.hearers), len(b.Server.hearers)), "0 0 0 0")
 			must(t, b.Shutdown(context.Background()))
 		})
 	}
@@ -1172,7 +1172,7 @@ func TestHTTPIdle(t *testing.T) {
 		time.Sleep(16 * time.Second)
 		want(t, "ended", ended.String(), "mcp: connection closed: the session was idle")
 		c.post(pingA).sees(refusedFor("1", 404, -32600, noSuch))
-		want(t, "sessions", fmt.Sprint(len(h.open), len(h.sessions), len(s.sessions)), "0 0 0")
+		want(t, "sessions", fmt.Sprint(len(h.open), len(h.sessions), len(s.hearers)), "0 0 0")
 	})
 }
 
@@ -2016,7 +2016,7 @@ func TestSSE(t *testing.T) {
 		stream.drop()
 		c.path = endpoint
 		c.post(pingA).sees(refused(404, -32600, noSuch))
-		want(t, "sessions", fmt.Sprint(len(h.open), len(h.old), len(h.Server.sessions)), "0 0 0")
+		want(t, "sessions", fmt.Sprint(len(h.open), len(h.old), len(h.Server.hearers)), "0 0 0")
 	})
 }
 
