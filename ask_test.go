@@ -97,7 +97,7 @@ func errorText(err error) string {
 
 // FEAT-238: any root, also without a name; _meta is the root's own.
 func TestAskRoots(t *testing.T) {
-	for _, rev := range Revisions() {
+	for _, rev := range sessionRevisions() {
 		talk(t, serve(asks(t, nil, asksRoots)), hello(rev, `{"roots":{}}`)+callAsk+`
 			< {"jsonrpc":"2.0","id":1,"method":"roots/list","params":{}}
 			> {"jsonrpc":"2.0","id":1,"result":{"roots":[{"uri":"file:///a"},{"uri":"file:///b","name":"B","_meta":{"x/y":1}}]}}
@@ -463,7 +463,7 @@ func TestSample(t *testing.T) {
 		StopSequences:    []string{"x"},
 		Metadata:         map[string]any{"k": 1},
 	}
-	for _, rev := range Revisions() {
+	for _, rev := range sessionRevisions() {
 		talk(t, serve(asks(t, nil, asksModel(params))), hello(rev, `{"sampling":{}}`)+callAsk+`
 			< {"jsonrpc":"2.0","id":1,"method":"sampling/createMessage","params":{"messages":[{"role":"user","content":{"type":"text","text":"q"}},{"role":"assistant","content":{"type":"image","data":"AQ==","mimeType":"image/png"}}],"modelPreferences":{"hints":[{"name":"claude"}],"costPriority":0,"speedPriority":0.7},"systemPrompt":"s","includeContext":"none","temperature":0.7,"maxTokens":1,"stopSequences":["x"],"metadata":{"k":1}}}
 			> {"jsonrpc":"2.0","id":1,"result":{"role":"assistant","content":{"type":"text","text":"a"},"model":"m","stopReason":"contentFilter"}}

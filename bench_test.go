@@ -174,7 +174,7 @@ func BenchmarkCalls(b *testing.B) {
 				s := benchServer(b)
 				c := server()
 				all.Go(func() { _ = s.Run(context.Background(), c) })
-				cs, err := NewClient(&Implementation{Name: "c", Version: "1"}, nil).Connect(b.Context(), &ConnTransport{Conn: client()})
+				cs, err := sessionClient(&Implementation{Name: "c", Version: "1"}, nil).Connect(b.Context(), &ConnTransport{Conn: client()})
 				must(b, err)
 				runCalls(b, scenario, sessionCaller(cs))
 				must(b, cs.Close())

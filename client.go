@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"iter"
 	"log/slog"
+	"math/rand/v2"
 	"net/http"
 	"slices"
 	"strings"
@@ -24,11 +25,15 @@ import (
 )
 
 const (
-	maxPages     = 10_000           // of one list, when iterating
-	maxCompleted = 1_000            // ids of completed visits that are kept
-	maxRetries   = 10               // of a call that needs visits first
-	visitWait    = time.Minute      // for a server to say that a visit is complete, before the call is tried again
-	renewTimeout = 30 * time.Second // to open a new session in place of a lost one
+	maxPages       = 10_000           // of one list, when iterating
+	maxCompleted   = 1_000            // ids of completed visits that are kept
+	maxRetries     = 10               // of a call that needs visits first
+	visitWait      = time.Minute      // for a server to say that a visit is complete, before the call is tried again
+	renewTimeout   = 30 * time.Second // to open a new session in place of a lost one
+	maxOld         = 1_000            // origins of old servers that are remembered
+	backoffMin     = 500 * time.Millisecond
+	backoffMax     = 30 * time.Second
+	maxListenFails = 10 // tries to listen where that never succeeded
 )
 
 // ClientOptions are the settings of a client: what it offers to servers, and what
@@ -78,8 +83,12 @@ type ClientOptions struct {
 	// KeepAlive is the time between pings; 0: none. Three in a row without an answer
 	// end the session.
 	KeepAlive time.Duration
-	// Revisions are the names of the revisions to speak; nil: all.
+	// Revisions are the names of the revisions to speak; nil: all. The newest is tried
+	// first.
 	Revisions []string
+	// MaxRounds is how often a server of 2026-07-28 may want something more before it
+	// answers a call; 0 means 16.
+	MaxRounds int
 	// NoOutputCheck does not validate structured results against the output schemas
 	// that were listed.
 	NoOutputCheck bool
@@ -97,6 +106,7 @@ type Client struct {
 	mu       sync.Mutex // guards the fields below
 	roots    []*Root
 	sessions map[*clientConn]struct{}
+	old      map[string]bool // origins of servers that open with initialize
 }
 
 // NewClient makes a client. nil options are the zero ones.
@@ -117,11 +127,22 @@ func (c *Client) Connect(ctx context.Context, t Transport) (*ClientSession, erro
 	if err != nil {
 		return nil, err
 	}
-	conn := &clientConn{c: c, schemas: map[string]*outputSchema{}, visits: map[string]chan struct{}{},
-		gone: make(chan struct{}), closed: make(chan struct{})}
+	cs, err := c.connect(ctx, t, revs, nil)
+	if died := (*probeDeath)(nil); errors.As(err, &died) && ctx.Err() == nil {
+		// Some old servers end at a first message that they do not know.
+		return c.connect(ctx, t, oldRevisions(revs), died.p)
+	}
+	return cs, err
+}
+
+// connect opens a session; before is the peer of a try before this one, if any.
+func (c *Client) connect(ctx context.Context, t Transport, revs []revision, before *peer) (*ClientSession, error) {
+	conn := &clientConn{c: c, schemas: map[string]*outputSchema{}, visits: map[string]chan struct{}{}, mirrors: map[string][]mirror{},
+		listens: map[string]*listening{}, turn: make(chan struct{}, 1), gone: make(chan struct{}), closed: make(chan struct{})}
 	conn.opened.Store(&greeting{init: &InitializeResult{ServerInfo: &Implementation{}, Capabilities: &ServerCapabilities{}}})
 	conn.p = newPeer(conn, c.log)
-	conn.p.mute, conn.p.crash, conn.p.malformed = true, c.opts.CrashOnPanic, c.opts.Malformed
+	conn.p.mute, conn.p.crash, conn.p.malformed, conn.p.before = true, c.opts.CrashOnPanic, c.opts.Malformed, before
+	var err error
 	if conn.link, err = t.dial(ctx, conn.p); err != nil {
 		return nil, err
 	}
@@ -130,13 +151,13 @@ func (c *Client) Connect(ctx context.Context, t Transport) (*ClientSession, erro
 	conn.p.lose = func(lost *lostSession) {
 		conn.workers.Go(func() { _ = conn.renew(context.Background(), lost) }) // ends when the session is renewed, or over
 	}
-	if err := cs.open(ctx, revs); err != nil {
-		return nil, errors.Join(err, conn.link.close())
+	if err := cs.begin(ctx, revs); err != nil {
+		return nil, errors.Join(err, conn.end())
 	}
 	c.mu.Lock()
 	c.sessions[conn] = struct{}{}
 	c.mu.Unlock()
-	if c.opts.KeepAlive > 0 {
+	if c.opts.KeepAlive > 0 && !conn.rev().alone() {
 		// Close waits for the caller of hangUp, and so runs on a goroutine of its own, which ends with it.
 		hangUp := func(cause error) { conn.p.shut(cause); go cs.Close() }
 		conn.workers.Go(func() { // ends with the session
@@ -144,6 +165,68 @@ func (c *Client) Connect(ctx context.Context, t Transport) (*ClientSession, erro
 		})
 	}
 	return cs, nil
+}
+
+// begin finds out what the server speaks, and opens a session where that is what it
+// does (Versioning, Backward Compatibility).
+func (cs *ClientSession) begin(ctx context.Context, revs []revision) error {
+	c := cs.conn
+	c.revs = oldRevisions(revs)
+	modern := revs[0].alone()
+	if !modern || len(c.revs) > 0 && c.c.isOld(c.link.place()) {
+		_, err := sessionEra{}.open(ctx, cs, c.revs)
+		if !modern || !errors.Is(err, &Error{Code: CodeUnsupportedProtocolVersion}) {
+			return err
+		}
+	}
+	old, err := eraOf(newest).open(ctx, cs, revs)
+	switch {
+	case err == nil:
+		return nil
+	case !old:
+		return err
+	case len(c.revs) == 0:
+		return fmt.Errorf("mcp: the server does not speak %v, only older revisions, it seems: %w", revs, err)
+	case c.p.over() != nil:
+		return &probeDeath{c.p, err}
+	}
+	c.c.log.Debug("mcp: the server is of the session era", "reason", err)
+	if _, err = (sessionEra{}).open(ctx, cs, c.revs); err == nil {
+		c.c.noteOld(c.link.place())
+	}
+	return err
+}
+
+// A probeDeath says that the connection ended at the first request.
+type probeDeath struct {
+	p   *peer
+	err error
+}
+
+func (e *probeDeath) Error() string { return e.err.Error() }
+func (e *probeDeath) Unwrap() error { return e.err }
+
+// oldRevisions are those that open with initialize.
+func oldRevisions(revs []revision) []revision {
+	return slices.DeleteFunc(slices.Clone(revs), revision.alone)
+}
+
+func (c *Client) isOld(place string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.old[place]
+}
+
+// noteOld remembers that a server opens with initialize.
+func (c *Client) noteOld(place string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.old == nil || len(c.old) >= maxOld {
+		c.old = map[string]bool{}
+	}
+	if place != "" {
+		c.old[place] = true
+	}
 }
 
 // check returns the revisions the client may speak, newest first, or what is wrong
@@ -193,6 +276,9 @@ func (c *Client) SetRoots(roots ...*Root) error {
 	}
 	c.mu.Unlock()
 	for _, conn := range conns {
+		if conn.rev().alone() {
+			continue // such a server asks when it needs them
+		}
 		if err := conn.p.notify(context.Background(), conn.link, noteRootsChanged, nil, conn.rev()); err != nil {
 			c.log.Warn("mcp: a server was not told of changed roots", "error", err)
 		}
@@ -236,14 +322,28 @@ type clientConn struct {
 	err     error
 	workers sync.WaitGroup
 
-	revs []revision // that may be spoken, newest first
+	revs []revision    // that open with initialize and may be spoken, newest first
+	turn chan struct{} // has room for who changes what is listened to
 
 	mu         sync.Mutex // guards the fields below
 	schemas    map[string]*outputSchema
+	mirrors    map[string][]mirror      // by tool; what its arguments put into headers
+	listens    map[string]*listening    // by key of the id of its request
+	hears      *listening               // the newest of them that counts
 	visits     map[string]chan struct{} // by elicitation id; closed by completed
 	subscribed map[string]bool          // what a new session must be told of again
-	level      LoggingLevel             // likewise
+	level      LoggingLevel             // likewise; in the stateless era for each request
 	renewal    *renewal                 // the newest
+}
+
+// A listening is a subscriptions/listen request of the client.
+type listening struct {
+	want    SubscriptionFilter
+	stop    context.CancelCauseFunc
+	acked   chan struct{} // closed by heard, once granted is set
+	ended   chan struct{} // closed by keep when it gave up, with err
+	err     error
+	granted *SubscriptionFilter // set before acked is closed
 }
 
 // A renewal replaces a session that the server has ended.
@@ -253,7 +353,7 @@ type renewal struct {
 	lost int // number of the session that it replaces, less if it failed; guarded by clientConn.mu
 }
 
-// A greeting is what initialize settled; it never changes.
+// A greeting is what initialize or server/discover settled; it never changes.
 type greeting struct {
 	rev  revision
 	init *InitializeResult
@@ -291,6 +391,19 @@ type ClientSession struct {
 // everything else with cs.
 func (cs *ClientSession) With(opts CallOptions) *ClientSession { return &ClientSession{cs.conn, opts} }
 
+// stopListening ends all subscriptions.
+func (c *clientConn) stopListening() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, h := range c.listens {
+		h.stop(ErrClosed)
+	}
+	if c.hears != nil {
+		c.hears.stop(ErrClosed)
+		c.hears = nil
+	}
+}
+
 // ServerInfo is what the server says of itself. It is not verified.
 func (cs *ClientSession) ServerInfo() *Implementation { return cs.conn.opened.Load().init.ServerInfo }
 
@@ -326,17 +439,28 @@ func (cs *ClientSession) Close() error {
 		c.c.mu.Lock()
 		delete(c.c.sessions, c)
 		c.c.mu.Unlock()
-		c.err = c.link.close()
-		c.remember(func(*clientConn) {}) // no renewal begins any more
-		c.workers.Wait()
+		c.err = c.end()
 		close(c.closed)
 	}
 	<-c.closed
 	return c.err
 }
 
+// end ends the connection and waits for the goroutines.
+func (c *clientConn) end() error {
+	c.stopListening()
+	err := c.link.close()
+	c.remember(func(*clientConn) {}) // no renewal begins any more
+	c.workers.Wait()
+	return err
+}
+
 // open runs the handshake (Lifecycle, Initialization).
-func (cs *ClientSession) open(ctx context.Context, revs []revision) error {
+func (sessionEra) open(ctx context.Context, cs *ClientSession, revs []revision) (old bool, err error) {
+	return false, cs.initialize(ctx, revs)
+}
+
+func (cs *ClientSession) initialize(ctx context.Context, revs []revision) error {
 	c := cs.conn.c
 	offer := revs[0]
 	var refused error
@@ -393,17 +517,51 @@ type clientCall struct {
 	tries   int
 	renewed bool            // a new session was opened for it
 	visited map[string]bool // ids of visits that the person agreed to
+	round   *clientRound    // in the stateless era: what the server wanted; nil: nothing yet
+}
+
+// A clientRound is what a call carries when it is made again.
+type clientRound struct {
+	params  any // of the call without it
+	answers map[string]json.RawMessage
+	state   *string // nil: the server gave none
+	rounds  int
+	agreed  map[string]bool // visits that the person agreed to before
+	listed  bool            // the tools were listed for it
+	again   bool            // it was made again as it was
 }
 
 // A clientEra is how the calls of an era are made.
 type clientEra interface {
-	prepare(*ClientSession, *clientCall) callOptions
-	// settle judges a try: whether to try again, or with what error to end.
-	settle(context.Context, *ClientSession, *clientCall, error) (again bool, err error)
+	// open finds out what the server offers; old reports, with an error, that it seems
+	// to be of the other era.
+	open(ctx context.Context, cs *ClientSession, revs []revision) (old bool, err error)
+	prepare(*ClientSession, *clientCall) (callOptions, error)
+	// settle judges a try by its result or error: whether to try again, or with what
+	// error to end.
+	settle(context.Context, *ClientSession, *clientCall, value, error) (again bool, err error)
+
+	ping(context.Context, *ClientSession) error
+	setLevel(context.Context, *ClientSession, LoggingLevel) error
+	// follow begins or ends to hear of a resource.
+	follow(ctx context.Context, cs *ClientSession, uri string, on bool) error
+	// listed takes note of listed tools, and leaves out what must not be used.
+	listed(*clientConn, []*Tool) []*Tool
+	// heard takes the notifications that are the era's own, and reports whether one is
+	// for the application.
+	heard(*clientConn, *incoming) bool
 }
 
-// era tells how calls are made in a session.
-func (cs *ClientSession) era() clientEra { return sessionEra{} }
+// eraOf tells how calls are made.
+func eraOf(rev revision) clientEra {
+	switch {
+	case rev.alone():
+		return statelessEra{}
+	}
+	return sessionEra{}
+}
+
+func (cs *ClientSession) era() clientEra { return eraOf(cs.conn.rev()) }
 
 // ErrNotOffered is returned, wrapped, by a call of what the server does not offer.
 // Nothing was sent then. See CallOptions.Force.
@@ -416,9 +574,13 @@ func (cs *ClientSession) call(ctx context.Context, c *clientCall, result any) er
 	}
 	era := cs.era()
 	for {
-		v, err := cs.conn.p.call(ctx, cs.conn.link, c.method, c.params, era.prepare(cs, c))
+		o, err := era.prepare(cs, c)
+		if err != nil {
+			return err
+		}
+		v, err := cs.conn.p.call(ctx, cs.conn.link, c.method, c.params, o)
 		c.tries++
-		again, err := era.settle(ctx, cs, c, err)
+		again, err := era.settle(ctx, cs, c, v, err)
 		if again {
 			continue
 		}
@@ -435,15 +597,23 @@ func (cs *ClientSession) call(ctx context.Context, c *clientCall, result any) er
 	}
 }
 
+func (sessionEra) listed(_ *clientConn, tools []*Tool) []*Tool { return tools }
+func (sessionEra) heard(*clientConn, *incoming) bool           { return true }
+
 // sessionEra makes calls in a session that initialize opened.
 type sessionEra struct{}
 
-func (sessionEra) prepare(cs *ClientSession, _ *clientCall) callOptions {
+func (sessionEra) prepare(cs *ClientSession, _ *clientCall) (callOptions, error) {
+	return cs.callOptions(), nil
+}
+
+// callOptions are what the calls of all eras have.
+func (cs *ClientSession) callOptions() callOptions {
 	return callOptions{rev: cs.conn.rev(), meta: cs.opts.Meta, header: cs.opts.Header, progress: cs.opts.Progress,
 		idle: cmp.Or(cs.opts.Timeout, cs.conn.c.opts.Timeout), max: cmp.Or(cs.opts.MaxTimeout, cs.conn.c.opts.MaxTimeout)}
 }
 
-func (sessionEra) settle(ctx context.Context, cs *ClientSession, c *clientCall, err error) (bool, error) {
+func (sessionEra) settle(ctx context.Context, cs *ClientSession, c *clientCall, _ value, err error) (bool, error) {
 	if err == nil {
 		return false, nil
 	}
@@ -498,7 +668,7 @@ func (c *clientConn) reopen() error {
 	ctx, cancel := context.WithTimeout(context.Background(), renewTimeout)
 	defer cancel()
 	cs := c.session()
-	if err := cs.open(ctx, c.revs); err != nil {
+	if err := cs.initialize(ctx, c.revs); err != nil {
 		return err
 	}
 	c.mu.Lock()
@@ -604,7 +774,9 @@ func (c *clientConn) completed(id string) {
 }
 
 // Ping asks the server for a sign of life.
-func (cs *ClientSession) Ping(ctx context.Context) error {
+func (cs *ClientSession) Ping(ctx context.Context) error { return cs.era().ping(ctx, cs) }
+
+func (sessionEra) ping(ctx context.Context, cs *ClientSession) error {
 	return cs.call(ctx, &clientCall{method: methodPing}, &EmptyResult{})
 }
 
@@ -615,6 +787,7 @@ func (cs *ClientSession) ListTools(ctx context.Context, cursor *string) (*ListTo
 	if err != nil {
 		return nil, err
 	}
+	result.Tools = cs.era().listed(cs.conn, result.Tools)
 	cs.conn.mu.Lock()
 	defer cs.conn.mu.Unlock()
 	for _, t := range result.Tools {
@@ -771,8 +944,22 @@ func (cs *ClientSession) ReadResource(ctx context.Context, uri string) (*ReadRes
 
 // Subscribe asks for news of a resource, which come to ClientOptions.ResourceUpdated.
 func (cs *ClientSession) Subscribe(ctx context.Context, uri string) error {
-	err := cs.call(ctx, &clientCall{method: methodSubscribe, params: &SubscribeParams{URI: uri}, offered: offersUpdates}, &EmptyResult{})
-	if err == nil {
+	return cs.era().follow(ctx, cs, uri, true)
+}
+
+// Unsubscribe ends what Subscribe began.
+func (cs *ClientSession) Unsubscribe(ctx context.Context, uri string) error {
+	return cs.era().follow(ctx, cs, uri, false)
+}
+
+func (sessionEra) follow(ctx context.Context, cs *ClientSession, uri string, on bool) error {
+	method := methodSubscribe
+	if !on {
+		method = methodUnsubscribe
+		cs.conn.remember(func(c *clientConn) { delete(c.subscribed, uri) })
+	}
+	err := cs.call(ctx, &clientCall{method: method, params: &SubscribeParams{URI: uri}, offered: offersUpdates}, &EmptyResult{})
+	if err == nil && on {
 		cs.conn.remember(func(c *clientConn) {
 			if c.subscribed == nil {
 				c.subscribed = map[string]bool{}
@@ -783,10 +970,17 @@ func (cs *ClientSession) Subscribe(ctx context.Context, uri string) error {
 	return err
 }
 
-// Unsubscribe ends what Subscribe began.
-func (cs *ClientSession) Unsubscribe(ctx context.Context, uri string) error {
-	cs.conn.remember(func(c *clientConn) { delete(c.subscribed, uri) })
-	return cs.call(ctx, &clientCall{method: methodUnsubscribe, params: &SubscribeParams{URI: uri}, offered: offersUpdates}, &EmptyResult{})
+// Subscribed is what a server of 2026-07-28 tells of by itself; nil: nothing, or the
+// server is older.
+func (cs *ClientSession) Subscribed() *SubscriptionFilter {
+	cs.conn.mu.Lock()
+	defer cs.conn.mu.Unlock()
+	h := cs.conn.hears
+	if h == nil || h.granted == nil {
+		return nil
+	}
+	c := *h.granted
+	return &c
 }
 
 // GetPrompt gets the messages of a prompt.
@@ -820,6 +1014,10 @@ func (cs *ClientSession) SetLoggingLevel(ctx context.Context, level LoggingLevel
 	if level.rank() < 0 {
 		return fmt.Errorf("mcp: unknown log level %q", level)
 	}
+	return cs.era().setLevel(ctx, cs, level)
+}
+
+func (sessionEra) setLevel(ctx context.Context, cs *ClientSession, level LoggingLevel) error {
 	err := cs.call(ctx, &clientCall{method: methodSetLevel, params: &SetLevelParams{Level: level}, offered: offersLogging}, &EmptyResult{})
 	if err == nil {
 		cs.conn.remember(func(c *clientConn) { c.level = level })
@@ -841,6 +1039,9 @@ func (c *clientConn) batches() bool { return c.rev().batches() }
 
 func (c *clientConn) admit(in *incoming) (bool, *Error) {
 	in.rev = c.rev()
+	if in.rev.alone() && in.kind == requestMessage {
+		return false, Errorf(CodeMethodNotFound, "servers send no requests in revision %v", in.rev)
+	}
 	if in.rev == 0 && in.kind == requestMessage && in.method != methodPing {
 		return false, Errorf(CodeInvalidRequest, "not initialized: initialize is not answered yet")
 	}
@@ -906,7 +1107,7 @@ func (c *clientConn) elicit(ctx context.Context, in *incoming) (any, error) {
 		err = p.RequestedSchema.check(newest)
 	case "url":
 		ask, err = c.c.opts.Visit, checkVisit(p)
-		if p.ElicitationID == "" {
+		if p.ElicitationID == "" && !in.rev.alone() {
 			err = errors.New("elicitationId: missing")
 		}
 	default:
@@ -943,6 +1144,9 @@ func (c *clientConn) notification(ctx context.Context, in *incoming) {
 		clear(c.schemas)
 		c.mu.Unlock()
 	}
+	if !eraOf(in.rev).heard(c, in) {
+		return
+	}
 	var err error
 	f, known := simple[in.method]
 	switch {
@@ -977,4 +1181,51 @@ func deliver[P any](ctx context.Context, cs *ClientSession, in *incoming, f func
 	}
 	f(ctx, cs, p)
 	return nil
+}
+
+// An HTTPError is an HTTP answer that is no answer of the protocol.
+type HTTPError struct {
+	Method, URL string // the URL without query
+	Status      int
+	ContentType string
+	Body        string // its beginning
+	Header      http.Header
+}
+
+func (e *HTTPError) Error() string {
+	text := fmt.Sprintf("%s %s: the server answered %d %s", e.Method, e.URL, e.Status, http.StatusText(e.Status))
+	if e.ContentType != "" {
+		text += " (" + e.ContentType + ")"
+	}
+	if e.Body != "" {
+		text += fmt.Sprintf(": %q", e.Body)
+	}
+	return text
+}
+
+// ErrUnauthorized is what an HTTPError with status 401, and whatever keeps an
+// OAuthTransport from getting a token, is to errors.Is.
+var ErrUnauthorized = errors.New("mcp: unauthorized")
+
+// Is reports whether target is ErrUnauthorized and the status 401.
+func (e *HTTPError) Is(target error) bool {
+	return target == ErrUnauthorized && e.Status == http.StatusUnauthorized
+}
+
+// pause waits as long as the server asked for, and without that, or if a try has
+// failed, longer from try to try.
+func pause(ctx context.Context, retry time.Duration, tries int) bool {
+	wait := retry
+	if retry < 0 || tries > 0 {
+		backoff := min(backoffMin<<min(tries, 10), backoffMax)
+		wait = max(wait, backoff+rand.N(backoff/2))
+	}
+	t := time.NewTimer(wait)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
 }

@@ -26,7 +26,7 @@ func joinAs(t *testing.T, name string, s *Server, opts *ClientOptions) *ClientSe
 	ours, theirs := Pipe()
 	ended := make(chan error, 1)
 	go func() { ended <- s.Run(context.Background(), theirs) }()
-	cs, err := NewClient(&Implementation{Name: name, Version: "0"}, opts).Connect(t.Context(), &ConnTransport{Conn: ours})
+	cs, err := sessionClient(&Implementation{Name: name, Version: "0"}, opts).Connect(t.Context(), &ConnTransport{Conn: ours})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +46,7 @@ func joinAs(t *testing.T, name string, s *Server, opts *ClientOptions) *ClientSe
 // session is closed when the server is gone.
 func asClient(t *testing.T, opts *ClientOptions, f func(ctx context.Context, cs *ClientSession)) func(context.Context, Conn) {
 	return func(ctx context.Context, c Conn) {
-		cs, err := NewClient(&Implementation{Name: "t", Version: "0"}, opts).Connect(ctx, &ConnTransport{Conn: c})
+		cs, err := sessionClient(&Implementation{Name: "t", Version: "0"}, opts).Connect(ctx, &ConnTransport{Conn: c})
 		if err != nil {
 			t.Errorf("Connect: %v", err)
 			return
@@ -179,7 +179,7 @@ func TestRightAfterInitialize(t *testing.T) {
 					[]byte(`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":1}}`),
 					[]byte(`[{"jsonrpc":"2.0","id":8,"method":"roots/list"}]`))
 			}()
-			cs, err := NewClient(&Implementation{Name: "t", Version: "0"}, opts).Connect(t.Context(), &ConnTransport{Conn: ours})
+			cs, err := sessionClient(&Implementation{Name: "t", Version: "0"}, opts).Connect(t.Context(), &ConnTransport{Conn: ours})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -204,7 +204,7 @@ func TestRightAfterInitialize(t *testing.T) {
 // FEAT-238 FEAT-240 FEAT-242 E1.6
 func TestClientRoots(t *testing.T) {
 	root := &Root{URI: "file:///a", Name: "A", Meta: Meta{"x/y": 1}}
-	client := NewClient(&Implementation{Name: "t", Version: "0"}, &ClientOptions{Roots: []*Root{root}})
+	client := sessionClient(&Implementation{Name: "t", Version: "0"}, &ClientOptions{Roots: []*Root{root}})
 	subject := func(ctx context.Context, c Conn) {
 		cs, err := client.Connect(ctx, &ConnTransport{Conn: c})
 		if err != nil {
@@ -233,8 +233,8 @@ func TestClientRoots(t *testing.T) {
 		> {"jsonrpc":"2.0","id":1,"method":"roots/list"}
 		< {"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"Roots not supported"}}
 	`)
-	checkError(t, "SetRoots", NewClient(&Implementation{Name: "t", Version: "0"}, nil).SetRoots(root), "mcp: the client does not offer roots: ClientOptions.Roots is nil")
-	_, err := NewClient(&Implementation{Name: "t", Version: "0"}, &ClientOptions{Roots: []*Root{nil}}).Connect(t.Context(), nil)
+	checkError(t, "SetRoots", sessionClient(&Implementation{Name: "t", Version: "0"}, nil).SetRoots(root), "mcp: the client does not offer roots: ClientOptions.Roots is nil")
+	_, err := sessionClient(&Implementation{Name: "t", Version: "0"}, &ClientOptions{Roots: []*Root{nil}}).Connect(t.Context(), nil)
 	checkError(t, "Connect", err, "mcp: a root is nil")
 }
 
@@ -249,7 +249,7 @@ func TestClientSample(t *testing.T) {
 		return result, failure
 	}}
 	const full = `{"messages":[{"role":"user","content":{"type":"text","text":"q"}}],"maxTokens":7,"temperature":0,"systemPrompt":"s","includeContext":"allServers","stopSequences":["x"],"metadata":{"k":1.50},"modelPreferences":{"costPriority":0}}`
-	for _, rev := range Revisions() {
+	for _, rev := range sessionRevisions() {
 		for _, c := range []struct {
 			result  *CreateMessageResult
 			failure error
@@ -997,7 +997,7 @@ func TestCallOptions(t *testing.T) {
 // Two sessions of one client share the roots, and nothing else.
 func TestSessionsIsolated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := NewClient(&Implementation{Name: "t", Version: "0"}, &ClientOptions{Roots: []*Root{}})
+		c := sessionClient(&Implementation{Name: "t", Version: "0"}, &ClientOptions{Roots: []*Root{}})
 		var sessions []*ClientSession
 		var servers sync.WaitGroup
 		defer servers.Wait()

@@ -221,7 +221,7 @@ func testServer(t testing.TB, opts *ServerOptions) *Server {
 
 // BASE-070 BASE-077 BASE-155
 func TestConversation(t *testing.T) {
-	for _, rev := range Revisions() {
+	for _, rev := range sessionRevisions() {
 		t.Run(rev, func(t *testing.T) {
 			talk(t, serve(testServer(t, nil)), hello(rev, "{}")+`
 				> {"jsonrpc":"2.0","id":1,"method":"ping"}
@@ -234,4 +234,20 @@ func TestConversation(t *testing.T) {
 			`)
 		})
 	}
+}
+
+// sessionRevisions are the revisions that open with initialize, newest first.
+func sessionRevisions() []string { return Revisions()[1:] }
+
+// sessionClient is NewClient for conversations of the session era, where opts do not
+// say more.
+func sessionClient(info *Implementation, opts *ClientOptions) *Client {
+	o := ClientOptions{}
+	if opts != nil {
+		o = *opts
+	}
+	if o.Revisions == nil {
+		o.Revisions = sessionRevisions()
+	}
+	return NewClient(info, &o)
 }

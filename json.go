@@ -794,7 +794,7 @@ func decodeStruct(v value, dst reflect.Value) error {
 	for name, w := range v.members() {
 		i, ok := info.byName[string(name.text())]
 		if !ok {
-			if info.extra >= 0 && !(info.head != "" && name.is("type")) {
+			if info.extra >= 0 && !(info.head != "" && name.is("type")) && !name.is("resultType") { // which is the envelope's
 				if extra == nil {
 					extra = Extra{}
 				}

@@ -574,6 +574,7 @@ type peer struct {
 	malformed func(data []byte, reason error) // told of what is no message; nil: not told
 	done      chan struct{}                   // closed by failCalls, when there is a cause
 	lose      func(*lostSession)              // told that the other side has ended the session
+	before    *peer                           // in whose place it is; nil: nobody's
 	mute      bool                            // does not answer what is no request: a client
 	crash     bool                            // a panic goes on, after it was logged
 
@@ -1131,6 +1132,7 @@ type callOptions struct {
 	max      time.Duration // 0: defaultMax; negative: none
 	progress func(Progress)
 	header   http.Header
+	started  func(ID)    // gets the call's id before it is sent; nil: nobody wants it
 	early    func(value) // gets the result before the next message is looked at, under a lock
 }
 
@@ -1157,6 +1159,9 @@ func (p *peer) call(ctx context.Context, out stream, method string, params any, 
 	if m.data, err = encodeMessage(m.id, method, params, o.meta, o.rev); err != nil {
 		m.data.free()
 		return value{}, fmt.Errorf("mcp: encoding %s: %w", method, err)
+	}
+	if o.started != nil {
+		o.started(m.id)
 	}
 	if err := out.send(ctx, m); err != nil {
 		return value{}, err
@@ -1276,7 +1281,7 @@ func (p *peer) giveUp(out stream, m *outgoing, cause error) error {
 	_, open := p.calls[n]
 	delete(p.calls, n)
 	p.mu.Unlock()
-	if open && m.method != methodInitialize {
+	if open && m.method != methodInitialize && m.method != methodDiscover {
 		out.abandon(m, cause)
 	}
 	return cause

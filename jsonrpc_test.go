@@ -21,7 +21,7 @@ import (
 func eachRevision(t *testing.T, test func(t *testing.T, rev string), names ...string) {
 	t.Helper()
 	if names == nil {
-		names = Revisions()
+		names = sessionRevisions()
 	}
 	for _, rev := range names {
 		t.Run(rev, func(t *testing.T) { t.Helper(); test(t, rev) })
@@ -33,7 +33,7 @@ func eachRevision(t *testing.T, test func(t *testing.T, rev string), names ...st
 func use(t *testing.T, opts *ClientOptions, do func(ctx context.Context, cs *ClientSession)) func(context.Context, Conn) {
 	t.Helper()
 	return func(ctx context.Context, c Conn) {
-		cs, err := NewClient(&Implementation{Name: "c", Version: "0"}, opts).Connect(ctx, &ConnTransport{Conn: c})
+		cs, err := sessionClient(&Implementation{Name: "c", Version: "0"}, opts).Connect(ctx, &ConnTransport{Conn: c})
 		if err != nil {
 			t.Errorf("Connect: %v", err)
 			return
@@ -390,7 +390,7 @@ func connect(t testing.TB, s *Server, opts *ClientOptions) (cs *ClientSession, d
 	a, b := Pipe()
 	var served sync.WaitGroup
 	served.Go(func() { _ = s.Run(context.Background(), b) })
-	cs, err := NewClient(&Implementation{Name: "c", Version: "0"}, opts).Connect(t.Context(), &ConnTransport{Conn: a})
+	cs, err := sessionClient(&Implementation{Name: "c", Version: "0"}, opts).Connect(t.Context(), &ConnTransport{Conn: a})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -745,7 +745,7 @@ func TestBatchBehindInitialize(t *testing.T) {
 		a, b := Pipe()
 		opened := make(chan *ClientSession)
 		go func() {
-			cs, err := NewClient(&Implementation{Name: "c", Version: "0"}, opts).Connect(t.Context(), &ConnTransport{Conn: a})
+			cs, err := sessionClient(&Implementation{Name: "c", Version: "0"}, opts).Connect(t.Context(), &ConnTransport{Conn: a})
 			if err != nil {
 				t.Error(err)
 			}
@@ -770,7 +770,7 @@ func TestBatchBehindInitialize(t *testing.T) {
 func TestServerNegotiates(t *testing.T) {
 	versions := map[string]string{"2026-07-28": "2025-11-25", "2099-01-01": "2025-11-25", "1999-01-01": "2025-11-25", "DRAFT-2026-v1": "2025-11-25",
 		"": "2025-11-25", "2024-10-07": "2025-11-25", "2025-03-26 ": "2025-11-25", "2025": "2025-11-25"}
-	for _, rev := range Revisions() {
+	for _, rev := range sessionRevisions() {
 		versions[rev] = rev
 	}
 	for asked, answered := range versions {
@@ -957,7 +957,7 @@ func TestClientNegotiates(t *testing.T) {
 // refusedBy is the subject for a client that cannot connect; it checks the error.
 func refusedBy(t *testing.T, opts *ClientOptions, check func(error)) func(context.Context, Conn) {
 	return func(ctx context.Context, c Conn) {
-		cs, err := NewClient(&Implementation{Name: "c", Version: "0"}, opts).Connect(ctx, &ConnTransport{Conn: c})
+		cs, err := sessionClient(&Implementation{Name: "c", Version: "0"}, opts).Connect(ctx, &ConnTransport{Conn: c})
 		if cs != nil || err == nil {
 			t.Errorf("Connect: %v, %v", cs, err)
 			return
@@ -1015,7 +1015,7 @@ func TestPinned(t *testing.T) {
 	_, end := Pipe()
 	err := NewServer(&Implementation{Name: "s", Version: "1"}, &ServerOptions{Revisions: []string{"2025-3-26"}}).Run(t.Context(), end)
 	want(t, "Run", err, `mcp: unknown revision "2025-3-26" in ServerOptions.Revisions`)
-	_, err = NewClient(&Implementation{Name: "c", Version: "1"}, &ClientOptions{Revisions: []string{"2026-07-28"}}).Connect(t.Context(), &ConnTransport{Conn: end})
+	_, err = sessionClient(&Implementation{Name: "c", Version: "1"}, &ClientOptions{Revisions: []string{"2026-07-28"}}).Connect(t.Context(), &ConnTransport{Conn: end})
 	want(t, "Connect", err, `mcp: unknown revision "2026-07-28" in ClientOptions.Revisions`)
 }
 
@@ -1369,7 +1369,7 @@ func TestBUG203CancelToSilentServer(t *testing.T) {
 			_ = lines.Write([]byte(`{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"0"}}}`))
 			// and never reads again
 		}()
-		cs, err := NewClient(&Implementation{Name: "c", Version: "0"}, nil).Connect(t.Context(), &ConnTransport{Conn: Lines(back, w, 0)})
+		cs, err := sessionClient(&Implementation{Name: "c", Version: "0"}, nil).Connect(t.Context(), &ConnTransport{Conn: Lines(back, w, 0)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -1530,7 +1530,7 @@ func TestProgressQueueIsBounded(t *testing.T) {
 			}
 			_ = b.Write([]byte(`{"jsonrpc":"2.0","id":2,"result":{}}`))
 		}()
-		cs, err := NewClient(&Implementation{Name: "c", Version: "0"}, nil).Connect(t.Context(), &ConnTransport{Conn: a})
+		cs, err := sessionClient(&Implementation{Name: "c", Version: "0"}, nil).Connect(t.Context(), &ConnTransport{Conn: a})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -1782,7 +1782,7 @@ func talkTo(t *testing.T, opts *ClientOptions, do func(cs *ClientSession, server
 		_, _ = b.Read()
 		_ = b.Write([]byte(`{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},"serverInfo":{"name":"s","version":"0"}}}`))
 	}()
-	cs, err := NewClient(&Implementation{Name: "c", Version: "0"}, opts).Connect(t.Context(), &ConnTransport{Conn: a})
+	cs, err := sessionClient(&Implementation{Name: "c", Version: "0"}, opts).Connect(t.Context(), &ConnTransport{Conn: a})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -1941,7 +1941,7 @@ func TestCloseNamesHandlers(t *testing.T) {
 				[]byte(`{"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`),
 				[]byte(`{"jsonrpc":"2.0","id":1,"method":"elicitation/create","params":{"message":"?","requestedSchema":{"type":"object","properties":{}}}}`))
 		}()
-		cs, err := NewClient(&Implementation{Name: "c", Version: "0"}, opts).Connect(t.Context(), &ConnTransport{Conn: a})
+		cs, err := sessionClient(&Implementation{Name: "c", Version: "0"}, opts).Connect(t.Context(), &ConnTransport{Conn: a})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -2004,7 +2004,7 @@ func TestRunContextEnds(t *testing.T) {
 		ctx, cancel := context.WithCancelCause(t.Context())
 		ended := make(chan error)
 		go func() { ended <- s.Run(ctx, b) }()
-		cs, err := NewClient(&Implementation{Name: "c", Version: "0"}, nil).Connect(t.Context(), &ConnTransport{Conn: a})
+		cs, err := sessionClient(&Implementation{Name: "c", Version: "0"}, nil).Connect(t.Context(), &ConnTransport{Conn: a})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -2121,7 +2121,7 @@ func FuzzMessage(f *testing.F) {
 			},
 			Notification: func(context.Context, *ClientSession, string, json.RawMessage) {}}
 		client := func(c Conn) {
-			cs, err := NewClient(&Implementation{Name: "c", Version: "0"}, opts).Connect(context.Background(), &ConnTransport{Conn: c})
+			cs, err := sessionClient(&Implementation{Name: "c", Version: "0"}, opts).Connect(context.Background(), &ConnTransport{Conn: c})
 			if err != nil {
 				t.Error(err)
 				return

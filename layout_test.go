@@ -40,7 +40,7 @@ var readingOrder = [][]string{
 
 // switches are the functions that lead from what stands earlier to what stands
 // later; each is one switch.
-var switches = []string{"serverMethod", "serverEra", "era", "clientEra", "resultType"}
+var switches = []string{"serverMethod", "serverEra", "eraOf", "clientEra", "resultType"}
 
 // TestReadingOrder holds the package to its promise: a file uses only what it and
 // the files above it declare.

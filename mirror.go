@@ -17,9 +17,10 @@ import (
 )
 
 const (
-	headerMethod = "Mcp-Method"
-	headerName   = "Mcp-Name"
-	headerParam  = "Mcp-Param-"
+	headerRevision = "Mcp-Protocol-Version"
+	headerMethod   = "Mcp-Method"
+	headerName     = "Mcp-Name"
+	headerParam    = "Mcp-Param-"
 
 	mirrorKeyword = "x-mcp-header" // in the schema of a property that is mirrored
 	mirrorLimit   = 1<<53 - 1      // of integers that are mirrored

@@ -45,6 +45,7 @@ const (
 	progressBurst    = 256                   // progress notifications of one request at once
 	progressRate     = 50                    // and then, each second
 	maxMissedPings   = 3
+	stateLife        = 30 * time.Minute // of a requestState
 )
 
 // ServerOptions are the settings of a server. The zero value is right for most.
@@ -803,6 +804,17 @@ func (s *Server) negotiate(asked string) revision {
 		}
 	}
 	return 0
+}
+
+// speaksAlone reports whether a request on a connection is of the stateless era: it
+// names a revision, and that is none which opens with initialize.
+func (s *Server) speaksAlone(params value) bool {
+	if !s.serves(newest) {
+		return false
+	}
+	v := params.member("_meta").member(metaRevision)
+	rev := parseRevision(v.str())
+	return v.kind() != kindNone && (rev == 0 || rev.alone()) || s.negotiate("") == 0
 }
 
 // A Request is a request that a handler serves: all it may know, and how to speak

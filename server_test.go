@@ -32,7 +32,7 @@ func meet(rev, offers string) string {
 // revision on, ⟦..2025-03-26:text⟧ up to it.
 func everyRevision(t *testing.T, s func(t *testing.T) *Server, offers, script string) {
 	t.Helper()
-	for _, rev := range Revisions() {
+	for _, rev := range sessionRevisions() {
 		t.Run(rev, func(t *testing.T) {
 			talk(t, serve(s(t)), at(rev, meet(rev, offers)+script))
 		})
@@ -492,7 +492,7 @@ const done = `"result":{"content":[{"type":"text","text":""}]}}`
 
 // FEAT-130 FEAT-131 FEAT-132 FEAT-133 FEAT-134 FEAT-135
 func TestBUG179Subscriptions(t *testing.T) {
-	for _, rev := range Revisions() {
+	for _, rev := range sessionRevisions() {
 		t.Run(rev, func(t *testing.T) {
 			var calls []string
 			var server *Server
@@ -616,7 +616,7 @@ func TestSubscriptionsAreBySession(t *testing.T) {
 		connect := func(name string) *ClientSession {
 			a, b := Pipe()
 			go server.Run(t.Context(), a)
-			cs, err := NewClient(&Implementation{Name: name, Version: "1"}, &ClientOptions{
+			cs, err := sessionClient(&Implementation{Name: name, Version: "1"}, &ClientOptions{
 				ResourceUpdated: func(_ context.Context, _ *ClientSession, p *ResourceUpdatedParams) {
 					mu.Lock()
 					defer mu.Unlock()
@@ -1026,7 +1026,7 @@ func TestLogLevelIsBySession(t *testing.T) {
 		for _, name := range []string{"one", "two", "three"} {
 			a, b := Pipe()
 			go server.Run(t.Context(), a)
-			cs, err := NewClient(&Implementation{Name: name, Version: "1"}, &ClientOptions{
+			cs, err := sessionClient(&Implementation{Name: name, Version: "1"}, &ClientOptions{
 				LoggingMessage: func(_ context.Context, _ *ClientSession, p *LoggingMessageParams) {
 					mu.Lock()
 					defer mu.Unlock()
@@ -1130,7 +1130,7 @@ func TestListChanged(t *testing.T) {
 			< {"jsonrpc":"2.0","method":"notifications/tools/list_changed"}`, `
 			< {"jsonrpc":"2.0","method":"notifications/prompts/list_changed"}`, `
 			< {"jsonrpc":"2.0","method":"notifications/resources/list_changed"}`
-	for _, rev := range Revisions() {
+	for _, rev := range sessionRevisions() {
 		t.Run(rev, func(t *testing.T) {
 			opening, initialized, _ := strings.Cut(meet(rev, `{"logging":{},"prompts":{"listChanged":true},"resources":{"listChanged":true},"tools":{"listChanged":true}}`), "> {\"jsonrpc\":\"2.0\",\"method\"")
 			talk(t, serve(server(t)), opening+`
@@ -1640,7 +1640,7 @@ func fakeServer(t *testing.T, rev string, opts *ClientOptions, answers map[strin
 			}
 		}
 	}()
-	cs, err := NewClient(&Implementation{Name: "c", Version: "1"}, opts).Connect(t.Context(), &ConnTransport{Conn: b})
+	cs, err := sessionClient(&Implementation{Name: "c", Version: "1"}, opts).Connect(t.Context(), &ConnTransport{Conn: b})
 	must(t, err)
 	t.Cleanup(func() { must(t, cs.Close()) })
 	return cs
@@ -1821,7 +1821,7 @@ func TestBUG232ListChangedReachesTheClient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b := Pipe()
 		go s.Run(t.Context(), a)
-		cs, err := NewClient(&Implementation{Name: "c", Version: "1"}, &ClientOptions{
+		cs, err := sessionClient(&Implementation{Name: "c", Version: "1"}, &ClientOptions{
 			ToolsChanged: note("tools"), PromptsChanged: note("prompts"), ResourcesChanged: note("resources"),
 			ResourceUpdated: func(_ context.Context, _ *ClientSession, p *ResourceUpdatedParams) { heard = append(heard, p.URI) },
 		}).Connect(t.Context(), &ConnTransport{Conn: b})

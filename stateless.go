@@ -21,22 +21,7 @@ import (
 	"time"
 )
 
-const (
-	maxState  = 256 << 10        // bytes of a requestState
-	stateLife = 30 * time.Minute // of a requestState, if the options do not say
-
-)
-
-// speaksAlone reports whether a request on a connection is of the stateless era: it
-// names a revision, and that is none which opens with initialize.
-func (s *Server) speaksAlone(params value) bool {
-	if !s.serves(newest) {
-		return false
-	}
-	v := params.member("_meta").member(metaRevision)
-	rev := parseRevision(v.str())
-	return v.kind() != kindNone && (rev == 0 || rev.alone()) || s.negotiate("") == 0
-}
+const maxState = 256 << 10 // bytes of a requestState
 
 // alone reports whether a message over HTTP is of the stateless era: if its body or
 // its header says so, or nothing else is served.
@@ -582,4 +567,528 @@ func (sub *subscription) end() {
 type cancelledParams struct {
 	RequestID ID     `json:"requestId"`
 	Reason    string `json:"reason"`
+}
+
+// What the client does, from here on.
+
+const (
+	probeTimeout  = 5 * time.Second // for the answer to the first request, where silence is one
+	maxRounds     = 16
+	listenWait    = 500 * time.Millisecond // for a subscription at the beginning of a session
+	roundPause    = 100 * time.Millisecond // before a call is repeated that nothing was asked for, at first
+	maxRoundPause = 10 * time.Second
+)
+
+// open asks the server what it is (Discovery).
+func (statelessEra) open(ctx context.Context, cs *ClientSession, revs []revision) (old bool, err error) {
+	c := cs.conn
+	for offer, tried := revs[0], map[revision]int{}; ; {
+		o := cs.statelessOptions(offer, &clientCall{method: methodDiscover})
+		if c.link.place() == "" {
+			o.idle = probeTimeout
+		}
+		v, err := c.p.call(ctx, c.link, methodDiscover, nil, o)
+		tried[offer]++
+		var speaks []string
+		switch {
+		case err == nil:
+			if speaks, err = c.meet(v, offer); err == nil {
+				cs.listenAtFirst(ctx)
+				return false, nil
+			}
+		case errors.Is(err, &Error{Code: CodeUnsupportedProtocolVersion}):
+			speaks = supportedBy(err)
+		default:
+			return c.seemsOld(err), err
+		}
+		next := slices.IndexFunc(revs, func(r revision) bool { return r.alone() && slices.Contains(speaks, r.String()) && tried[r] < 2 })
+		if next < 0 {
+			old := slices.ContainsFunc(c.revs, func(r revision) bool { return slices.Contains(speaks, r.String()) })
+			return old, fmt.Errorf("mcp: the server speaks revisions %q, this client %v: %w", speaks, revs, err)
+		}
+		offer = revs[next]
+	}
+}
+
+// supportedBy are the revisions that an error names as supported.
+func supportedBy(err error) []string {
+	var e *Error
+	var data struct {
+		Supported []string `json:"supported"`
+	}
+	if errors.As(err, &e) && len(e.Data) > 0 {
+		_ = decodeJSON(e.Data, &data) // what cannot be read names none
+	}
+	return data.Supported
+}
+
+// seemsOld judges the failure of the first request. What is no answer at all says
+// nothing, but on a pipe silence and the end of the server do.
+func (c *clientConn) seemsOld(err error) bool {
+	var e *Error
+	var h *HTTPError
+	switch {
+	case errors.As(err, &e):
+		return e.Code != CodeHeaderMismatch && e.Code != CodeMissingRequiredClientCapability
+	case errors.As(err, &h):
+		return h.Status == http.StatusBadRequest || h.Status == http.StatusNotFound || h.Status == http.StatusMethodNotAllowed
+	case c.link.place() == "":
+		return errors.As(err, new(*TimeoutError)) || c.p.over() != nil
+	}
+	return false
+}
+
+// meet takes the answer to server/discover. Without an error the revision is settled;
+// with one, speaks is what the server speaks instead.
+func (c *clientConn) meet(v value, offer revision) (speaks []string, err error) {
+	result := &DiscoverResult{}
+	if err := decode(v, result); err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", ErrInvalidResponse, methodDiscover, err)
+	}
+	if !slices.Contains(result.SupportedVersions, offer.String()) {
+		return result.SupportedVersions, fmt.Errorf("%w: %s names %q", ErrInvalidResponse, methodDiscover, result.SupportedVersions)
+	}
+	info := &Implementation{}
+	at := v.member("_meta").member(metaServer)
+	if !at.present() {
+		at = v.member("serverInfo")
+	}
+	if decode(at, info) != nil {
+		info = &Implementation{} // it is for display only
+	}
+	c.opened.Store(&greeting{offer, &InitializeResult{ProtocolVersion: offer.String(), Capabilities: result.Capabilities,
+		ServerInfo: info, Instructions: result.Instructions}})
+	c.link.settled(offer)
+	return nil, nil
+}
+
+// statelessOptions are those of a call that says itself what the server has to know.
+func (cs *ClientSession) statelessOptions(rev revision, c *clientCall) callOptions {
+	o := cs.callOptions()
+	o.rev, o.meta = rev, Meta{}
+	for key, v := range cs.opts.Meta {
+		o.meta[key] = v
+	}
+	client := cs.conn.c
+	o.meta[metaRevision], o.meta[metaCapabilities], o.meta[metaClient] = rev.String(), &forRevision{client.capabilities(), rev}, &forRevision{&client.info, rev}
+	cs.conn.mu.Lock()
+	if level := cs.conn.level; level != "" {
+		o.meta[metaLevel] = level
+	}
+	cs.conn.mu.Unlock()
+	if cs.conn.link.place() == "" {
+		return o
+	}
+	o.header = o.header.Clone()
+	if o.header == nil {
+		o.header = http.Header{}
+	}
+	o.header[headerRevision] = []string{rev.String()}
+	o.header[headerMethod] = []string{c.method}
+	return o
+}
+
+// forRevision is a value of the protocol inside of _meta.
+type forRevision struct {
+	value any
+	rev   revision
+}
+
+// MarshalJSON writes the value for its revision.
+func (f *forRevision) MarshalJSON() ([]byte, error) { return appendJSON(nil, f.value, f.rev) }
+
+// statelessEra makes calls that stand alone.
+type statelessEra struct{}
+
+func (statelessEra) prepare(cs *ClientSession, c *clientCall) (callOptions, error) {
+	o := cs.statelessOptions(cs.conn.rev(), c)
+	if o.header == nil {
+		return o, nil
+	}
+	switch p := c.params.(type) {
+	case *CallToolParams:
+		o.header[headerName] = []string{encodeHeader(p.Name)}
+		cs.conn.mu.Lock()
+		mirrors := cs.conn.mirrors[p.Name]
+		cs.conn.mu.Unlock()
+		if len(mirrors) == 0 || len(p.Arguments) == 0 {
+			break
+		}
+		args, err := scan(p.Arguments)
+		if err == nil {
+			err = setMirrors(o.header, mirrors, args.root())
+		}
+		if err != nil {
+			return o, fmt.Errorf("mcp: arguments of tool %q: %w", p.Name, err)
+		}
+	case *GetPromptParams:
+		o.header[headerName] = []string{encodeHeader(p.Name)}
+	case *ReadResourceParams:
+		o.header[headerName] = []string{encodeHeader(p.URI)}
+	}
+	return o, nil
+}
+
+// ping asks for something that is always there: the revision has no ping.
+func (statelessEra) ping(ctx context.Context, cs *ClientSession) error {
+	return cs.call(ctx, &clientCall{method: methodDiscover}, &DiscoverResult{})
+}
+
+// setLevel only takes note: each request says the level.
+func (statelessEra) setLevel(_ context.Context, cs *ClientSession, level LoggingLevel) error {
+	if !cs.opts.Force && !offersLogging(cs.ServerCapabilities()) {
+		return fmt.Errorf("%w logging", ErrNotOffered)
+	}
+	cs.conn.remember(func(c *clientConn) { c.level = level })
+	return nil
+}
+
+// listed notes what the arguments of listed tools put into headers, and leaves out
+// tools that break the rules for that.
+func (statelessEra) listed(c *clientConn, tools []*Tool) []*Tool {
+	if c.link.place() == "" {
+		return tools
+	}
+	kept := make([]*Tool, 0, len(tools))
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, t := range tools {
+		mirrors, err := mirrorsOf(t.InputSchema)
+		if err != nil {
+			c.c.log.Warn("mcp: tool left out of the list", "tool", t.Name, "reason", err)
+			continue
+		}
+		kept = append(kept, t)
+		if c.mirrors[t.Name] = mirrors; mirrors == nil {
+			delete(c.mirrors, t.Name)
+		}
+	}
+	return kept
+}
+
+func (a *clientRound) appendTo(b []byte, rev revision) ([]byte, error) {
+	start := len(b)
+	b, err := appendJSON(b, a.params, rev)
+	if err != nil || b[len(b)-1] != '}' {
+		return b, err
+	}
+	b = b[:len(b)-1]
+	add := func(name string) {
+		if len(b) > start+1 {
+			b = append(b, ',')
+		}
+		b = append(appendString(b, name), ':')
+	}
+	if a.answers != nil {
+		add("inputResponses")
+		b = append(b, '{')
+		for i, name := range sortedKeys(a.answers) {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = append(append(appendString(b, name), ':'), a.answers[name]...)
+		}
+		b = append(b, '}')
+	}
+	if a.state != nil {
+		add("requestState")
+		b = appendString(b, *a.state)
+	}
+	return append(b, '}'), nil
+}
+
+func (statelessEra) settle(ctx context.Context, cs *ClientSession, c *clientCall, v value, err error) (bool, error) {
+	if c.round == nil {
+		c.round = &clientRound{params: c.params}
+	}
+	if err != nil {
+		return cs.again(ctx, c, err)
+	}
+	switch kind := v.member("resultType"); {
+	case !kind.present() || kind.is("complete"):
+		return false, nil
+	case kind.is("input_required") && (c.method == methodToolsCall || c.method == methodPromptsGet || c.method == methodResourcesRead):
+		return true, cs.answerRound(ctx, c, v)
+	default:
+		return false, fmt.Errorf("%w: %s: resultType is %.40s", ErrInvalidResponse, c.method, kind.raw())
+	}
+}
+
+// again tells whether a call that failed has a better chance now.
+func (cs *ClientSession) again(ctx context.Context, c *clientCall, err error) (bool, error) {
+	switch {
+	case errors.Is(err, &Error{Code: CodeUnsupportedProtocolVersion}) && !c.round.again:
+		c.round.again = true
+		return slices.Contains(supportedBy(err), cs.conn.rev().String()), err
+	case errors.Is(err, &Error{Code: CodeHeaderMismatch}) && c.method == methodToolsCall && !c.round.listed:
+		c.round.listed = true
+		for _, listErr := range cs.Tools(ctx) { // which tells what belongs into headers
+			if listErr != nil {
+				return false, err
+			}
+		}
+		return true, err
+	}
+	return false, err
+}
+
+// answerRound gives the server what it wants, so that the call can be made again
+// (Multi Round-Trip Requests).
+func (cs *ClientSession) answerRound(ctx context.Context, c *clientCall, v value) error {
+	a := c.round
+	questions, state := v.member("inputRequests"), v.member("requestState")
+	limit := cs.conn.c.opts.MaxRounds
+	if limit <= 0 {
+		limit = maxRounds
+	}
+	switch a.rounds++; {
+	case a.rounds > limit:
+		return fmt.Errorf("mcp: %s: the server wants something for the %dth time; ClientOptions.MaxRounds allows more", c.method, a.rounds)
+	case questions.kind() != kindObject && state.kind() != kindString || questions.present() && questions.kind() != kindObject:
+		return fmt.Errorf("%w: %s: input_required without inputRequests or requestState", ErrInvalidResponse, c.method)
+	}
+	a.state, a.answers = nil, nil
+	if state.kind() == kindString {
+		text := state.str()
+		a.state = &text
+	}
+	c.params = a
+	if !questions.present() {
+		return a.pause(ctx)
+	}
+	a.answers = map[string]json.RawMessage{}
+	for name, q := range questions.members() {
+		answer, err := cs.answerOne(ctx, c, name.str(), q)
+		if err != nil {
+			return fmt.Errorf("mcp: %s: the server asks for %.100q: %w", c.method, name.str(), err)
+		}
+		a.answers[name.str()] = answer
+	}
+	if len(a.answers) == 0 {
+		return a.pause(ctx)
+	}
+	return nil
+}
+
+// pause waits before a call is repeated for which nothing was done.
+func (a *clientRound) pause(ctx context.Context) error {
+	t := time.NewTimer(min(roundPause<<min(a.rounds, 10), maxRoundPause))
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return causeOf(ctx)
+	}
+}
+
+// answerOne answers a question with the application's functions, as if it had come as
+// a request.
+func (cs *ClientSession) answerOne(ctx context.Context, c *clientCall, name string, q value) (json.RawMessage, error) {
+	rev := cs.conn.rev()
+	in := &incoming{message: message{kind: requestMessage, method: q.member("method").str(), params: q.member("params")}, p: cs.conn.p, rev: rev, ctx: ctx}
+	visit := ""
+	if in.method == methodElicit && in.params.member("mode").is("url") {
+		visit = name + " " + in.params.member("url").str()
+	}
+	if c.round.agreed[visit] { // the person was there, and the server knows it not yet
+		return json.RawMessage(`{"action":"accept"}`), c.round.pause(ctx)
+	}
+	result, err := cs.conn.p.protect(in)
+	if err != nil {
+		return nil, err
+	}
+	if r, ok := result.(*ElicitResult); ok && visit != "" && r.Accepted() {
+		if c.round.agreed == nil {
+			c.round.agreed = map[string]bool{}
+		}
+		c.round.agreed[visit] = true
+	}
+	return appendJSON(nil, result, rev)
+}
+
+// listenAtFirst subscribes to the changes that the application has functions for. A
+// server that does not answer soon does not hold up the session.
+func (cs *ClientSession) listenAtFirst(ctx context.Context) {
+	o, caps := &cs.conn.c.opts, cs.ServerCapabilities()
+	want := SubscriptionFilter{
+		ToolsListChanged:     o.ToolsChanged != nil && caps.Tools != nil && caps.Tools.ListChanged,
+		PromptsListChanged:   o.PromptsChanged != nil && caps.Prompts != nil && caps.Prompts.ListChanged,
+		ResourcesListChanged: o.ResourcesChanged != nil && caps.Resources != nil && caps.Resources.ListChanged,
+	}
+	if !cs.conn.link.listens() || want.empty() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, listenWait)
+	defer cancel()
+	h := cs.conn.listen(want)
+	select {
+	case <-h.acked:
+	case <-h.ended:
+	case <-ctx.Done():
+	}
+}
+
+// follow begins or ends to follow a resource: with another subscription in place of
+// the one before, which ends when the new one is there.
+func (statelessEra) follow(ctx context.Context, cs *ClientSession, uri string, on bool) error {
+	c := cs.conn
+	if !cs.opts.Force && !offersUpdates(cs.ServerCapabilities()) {
+		return fmt.Errorf("%w %s", ErrNotOffered, methodSubscribe)
+	}
+	select {
+	case c.turn <- struct{}{}:
+		defer func() { <-c.turn }()
+	case <-ctx.Done():
+		return causeOf(ctx)
+	}
+	c.mu.Lock()
+	before := c.hears
+	c.mu.Unlock()
+	want := SubscriptionFilter{}
+	if before != nil {
+		want = before.want
+	}
+	if slices.Contains(want.ResourceSubscriptions, uri) == on {
+		return nil
+	}
+	want.ResourceSubscriptions = slices.DeleteFunc(slices.Clone(want.ResourceSubscriptions), func(u string) bool { return u == uri })
+	if on {
+		want.ResourceSubscriptions = append(want.ResourceSubscriptions, uri)
+	}
+	if want.empty() {
+		c.stopListening()
+		return nil
+	}
+	h := c.listen(want)
+	var err error
+	select {
+	case <-h.acked:
+		if !on || slices.Contains(h.granted.ResourceSubscriptions, uri) {
+			if before != nil {
+				before.stop(errListensElsewhere)
+			}
+			return nil
+		}
+		err = fmt.Errorf("mcp: the server does not let resource %q be followed", uri)
+	case <-h.ended:
+		err = h.err
+	case <-ctx.Done():
+		err = causeOf(ctx)
+	}
+	h.stop(err)
+	c.mu.Lock()
+	c.hears = before
+	c.mu.Unlock()
+	return err
+}
+
+var errListensElsewhere = errors.New("another subscription takes its place")
+
+// listen opens a subscription, which goes on until it is stopped.
+func (c *clientConn) listen(want SubscriptionFilter) *listening {
+	h := &listening{want: want, acked: make(chan struct{}), ended: make(chan struct{})}
+	ctx, stop := context.WithCancelCause(context.Background())
+	h.stop = stop
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.hears = h
+	if c.closing.Load() {
+		stop(ErrClosed)
+	}
+	c.workers.Go(func() { h.keep(ctx, c) }) // ends with stop
+	return h
+}
+
+// keep listens, and comes back where the subscription is lost.
+func (h *listening) keep(ctx context.Context, c *clientConn) {
+	defer close(h.ended)
+	for fails := 0; fails < maxListenFails; fails++ {
+		start := time.Now()
+		h.err = h.once(ctx, c)
+		refused := errors.As(h.err, new(*Error)) || errors.Is(h.err, ErrUnauthorized)
+		if ctx.Err() != nil || refused || c.p.over() != nil {
+			return
+		}
+		c.c.log.Debug("mcp: a subscription ended", "error", h.err)
+		if time.Since(start) > backoffMax {
+			fails = 0
+		}
+		if !pause(ctx, -1, fails) {
+			return
+		}
+	}
+}
+
+// once makes the request that listens. It returns when that is over; nil: the server
+// has ended it.
+func (h *listening) once(ctx context.Context, c *clientConn) error {
+	cs := c.session()
+	o := cs.statelessOptions(c.rev(), &clientCall{method: methodListen})
+	o.idle, o.max = -1, -1
+	var key string
+	o.started = func(id ID) {
+		key = id.key()
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.listens[key] = h
+	}
+	_, err := c.p.call(ctx, c.link, methodListen, &SubscriptionsListenParams{Notifications: &h.want}, o)
+	c.mu.Lock()
+	delete(c.listens, key)
+	c.mu.Unlock()
+	return err
+}
+
+// heard takes the notifications that open and end subscriptions, and reports whether
+// one is for the application: what belongs to a subscription that is no more is not.
+func (statelessEra) heard(c *clientConn, in *incoming) bool {
+	v := in.params.member("_meta").member(metaSubscription)
+	if !v.present() {
+		return true
+	}
+	id, _ := parseID(v)
+	c.mu.Lock()
+	h := c.listens[id.key()]
+	c.mu.Unlock()
+	if h == nil || in.method != noteAcknowledged {
+		return h != nil && in.method != noteAcknowledged
+	}
+	var p SubscriptionsListenParams
+	if err := decode(in.params, &p); err != nil {
+		c.c.log.Warn("mcp: acknowledgement ignored", "error", err)
+		return false
+	}
+	c.mu.Lock()
+	again := h.granted != nil
+	h.granted = p.Notifications
+	c.mu.Unlock()
+	if again {
+		c.missed(h.granted)
+	} else {
+		close(h.acked)
+	}
+	return false
+}
+
+// missed tells the application what may have changed while nothing was heard.
+func (c *clientConn) missed(f *SubscriptionFilter) {
+	o, cs, ctx := &c.c.opts, c.session(), context.Background()
+	for _, l := range []struct {
+		granted bool
+		tell    func(context.Context, *ClientSession)
+	}{{f.ToolsListChanged, o.ToolsChanged}, {f.PromptsListChanged, o.PromptsChanged}, {f.ResourcesListChanged, o.ResourcesChanged}} {
+		if l.granted && l.tell != nil {
+			l.tell(ctx, cs)
+		}
+	}
+	for _, uri := range f.ResourceSubscriptions {
+		if o.ResourceUpdated != nil {
+			o.ResourceUpdated(ctx, cs, &ResourceUpdatedParams{URI: uri})
+		}
+	}
+}
+
+func (f *SubscriptionFilter) empty() bool {
+	return !f.ToolsListChanged && !f.PromptsListChanged && !f.ResourcesListChanged && len(f.ResourceSubscriptions) == 0
 }

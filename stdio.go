@@ -529,6 +529,8 @@ type Transport interface {
 type link interface {
 	stream
 	settled(rev revision) // what was negotiated
+	place() string        // the origin of a server over HTTP, where a call is an exchange that can be closed; else empty
+	listens() bool        // whether what no request causes is wanted
 	close() error         // returns when all its goroutines have ended
 }
 
@@ -549,6 +551,8 @@ func dialConn(ctx context.Context, d *duplex) *connLink {
 }
 
 func (l *connLink) settled(revision) {}
+func (l *connLink) place() string    { return "" }
+func (l *connLink) listens() bool    { return true }
 
 func (l *connLink) close() error {
 	l.windDown(errors.New("closed by this side"))
@@ -580,11 +584,12 @@ type claim struct {
 	taken bool
 }
 
-// take makes p the owner, or reports that another one is; nil is never the same.
+// take makes p the owner, or reports that another one is, in whose place p is not;
+// nil is never the same.
 func (c *claim) take(p *peer) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.taken && (p == nil || c.owner != p) {
+	if c.taken && (p == nil || c.owner != p && c.owner != p.before) {
 		return false
 	}
 	c.owner, c.taken = p, true

@@ -182,7 +182,7 @@ func TestBUG013WritesAtOnce(t *testing.T) {
 				}
 			}
 		})
-		cs, err := NewClient(&Implementation{Name: "c", Version: "0"}, nil).Connect(t.Context(), &ConnTransport{Conn: Lines(hear, say, 0)})
+		cs, err := sessionClient(&Implementation{Name: "c", Version: "0"}, nil).Connect(t.Context(), &ConnTransport{Conn: Lines(hear, say, 0)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -239,7 +239,7 @@ func TestBUG236TransportTwice(t *testing.T) {
 		var served sync.WaitGroup
 		served.Go(func() { _ = emptyServer().Run(context.Background(), b) })
 		transport := &ConnTransport{Conn: a}
-		client := NewClient(&Implementation{Name: "c", Version: "0"}, nil)
+		client := sessionClient(&Implementation{Name: "c", Version: "0"}, nil)
 		cs, err := client.Connect(t.Context(), transport)
 		if err != nil {
 			t.Fatal(err)
@@ -265,7 +265,7 @@ func TestCustomConn(t *testing.T) {
 		var watched journal
 		var served sync.WaitGroup
 		served.Go(func() { _ = emptyServer().Run(context.Background(), b) })
-		cs, err := NewClient(&Implementation{Name: "c", Version: "0"}, nil).Connect(t.Context(), &ConnTransport{Conn: &watchedConn{a, &watched}})
+		cs, err := sessionClient(&Implementation{Name: "c", Version: "0"}, nil).Connect(t.Context(), &ConnTransport{Conn: &watchedConn{a, &watched}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -324,7 +324,7 @@ func TestConnThatHangs(t *testing.T) {
 			t.Errorf("took %v", took)
 		}
 		start = time.Now()
-		client := NewClient(&Implementation{Name: "c", Version: "0"}, &ClientOptions{Timeout: time.Second})
+		client := sessionClient(&Implementation{Name: "c", Version: "0"}, &ClientOptions{Timeout: time.Second})
 		_, err = client.Connect(t.Context(), &ConnTransport{Conn: c})
 		want(t, "Connect", err, "mcp: initialize: neither answer nor progress for 1s\nmcp: the connection's Close, Read or Write does not return")
 		if took := time.Since(start); took > time.Second+closeLimit+2*inputGrace {

@@ -104,7 +104,7 @@ var children = map[string]func(){
 
 	// parent is a client with a server of its own, which it never closes.
 	"parent": func() {
-		cs, err := NewClient(&Implementation{Name: "c", Version: "0"}, nil).Connect(context.Background(), command("serve"))
+		cs, err := sessionClient(&Implementation{Name: "c", Version: "0"}, nil).Connect(context.Background(), command("serve"))
 		if err == nil {
 			var r *CallToolResult
 			if r, err = cs.CallTool(context.Background(), "pid", nil); err == nil {
@@ -153,7 +153,7 @@ func command(name string, env ...string) *CommandTransport {
 // start opens a session with a child.
 func start(t *testing.T, transport Transport, opts *ClientOptions) *ClientSession {
 	t.Helper()
-	cs, err := NewClient(&Implementation{Name: "c", Version: "0"}, opts).Connect(t.Context(), transport)
+	cs, err := sessionClient(&Implementation{Name: "c", Version: "0"}, opts).Connect(t.Context(), transport)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -223,7 +223,7 @@ func TestCommand(t *testing.T) {
 //
 // BUG-236
 func TestCommandMisused(t *testing.T) {
-	client := NewClient(&Implementation{Name: "c", Version: "0"}, nil)
+	client := sessionClient(&Implementation{Name: "c", Version: "0"}, nil)
 	_, err := client.Connect(t.Context(), &CommandTransport{Command: exec.Command("/does/not/exist")})
 	if !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("got %v", err)
@@ -369,7 +369,7 @@ func TestBUG005Banner(t *testing.T) {
 // BASE-111 EDGE-084
 func TestChildExits(t *testing.T) {
 	begin := time.Now()
-	_, err := NewClient(&Implementation{Name: "c", Version: "0"}, nil).Connect(t.Context(), command("fails"))
+	_, err := sessionClient(&Implementation{Name: "c", Version: "0"}, nil).Connect(t.Context(), command("fails"))
 	if !errors.Is(err, ErrClosed) || !strings.HasSuffix(err.Error(), "the server process ended: exit status 3; stderr: no such database") {
 		t.Errorf("got %v", err)
 	}

@@ -59,11 +59,10 @@ const (
 	drainTimeout       = 10 * time.Second // for running requests, at the end of Serve
 	eventCost          = 256              // bytes that an event costs beside its data
 
-	headerSession  = "Mcp-Session-Id"
-	headerRevision = "Mcp-Protocol-Version"
-	headerEvent    = "Last-Event-Id"
-	typeJSON       = "application/json"
-	typeEvents     = "text/event-stream"
+	headerSession = "Mcp-Session-Id"
+	headerEvent   = "Last-Event-Id"
+	typeJSON      = "application/json"
+	typeEvents    = "text/event-stream"
 )
 
 // An HTTPHandler serves a Server over Streamable HTTP (Transports, Streamable HTTP)

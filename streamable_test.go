@@ -355,7 +355,7 @@ func refused(status, code int, message string, header ...string) string {
 
 // BASE-180 BASE-186 BASE-190 BASE-237
 func TestHTTPConversation(t *testing.T) {
-	for _, rev := range Revisions() {
+	for _, rev := range sessionRevisions() {
 		t.Run(rev, func(t *testing.T) {
 			h := &HTTPHandler{Server: testServer(t, nil)}
 			talkHTTP(t, h, nil, func(c *web) {
@@ -1105,7 +1105,7 @@ func TestBUG088StolenSession(t *testing.T) {
 //
 // BASE-237 BASE-214
 func TestBUG089TwoReplicas(t *testing.T) {
-	for _, rev := range Revisions() {
+	for _, rev := range sessionRevisions() {
 		a := &HTTPHandler{Server: testServer(t, nil), Sessionless: true}
 		b := &HTTPHandler{Server: testServer(t, nil), Sessionless: true}
 		mux := http.NewServeMux()
@@ -1255,7 +1255,7 @@ func TestHTTPReply(t *testing.T) {
 			do(c)
 		})
 	}
-	for _, rev := range Revisions() {
+	for _, rev := range sessionRevisions() {
 		first := ": ok"
 		if rev == Revision20251125 {
 			first = "id: 1_0\nretry: 3000\ndata:"

@@ -16,7 +16,6 @@ import (
 	"io"
 	"iter"
 	"maps"
-	"math/rand/v2"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -27,9 +26,7 @@ import (
 )
 
 const (
-	defaultTries   = 5 // to go on with a stream, without anything new
-	backoffMin     = 500 * time.Millisecond
-	backoffMax     = 30 * time.Second
+	defaultTries   = 5                // to go on with a stream, without anything new
 	postTimeout    = 30 * time.Second // for a notification or an answer to be taken
 	partTimeout    = 2 * time.Second  // for the end of a call or a session to be taken
 	lingerTimeout  = time.Second      // for a stream to end after its answer
@@ -37,7 +34,6 @@ const (
 	excerptBytes   = 512             // of a body that is no answer
 	excerptTimeout = 5 * time.Second // for that
 	maxRedirects   = 5
-	maxListenFails = 10                     // tries to listen where that never succeeded
 	listenGrace    = 500 * time.Millisecond // for the answer to the first of them
 )
 
@@ -60,35 +56,6 @@ type HTTPTransport struct {
 	MaxTries int
 
 	used claim
-}
-
-// An HTTPError is an HTTP answer that is no answer of the protocol.
-type HTTPError struct {
-	Method, URL string // the URL without query
-	Status      int
-	ContentType string
-	Body        string // its beginning
-	Header      http.Header
-}
-
-func (e *HTTPError) Error() string {
-	text := fmt.Sprintf("%s %s: the server answered %d %s", e.Method, e.URL, e.Status, http.StatusText(e.Status))
-	if e.ContentType != "" {
-		text += " (" + e.ContentType + ")"
-	}
-	if e.Body != "" {
-		text += fmt.Sprintf(": %q", e.Body)
-	}
-	return text
-}
-
-// ErrUnauthorized is what an HTTPError with status 401, and whatever keeps an
-// OAuthTransport from getting a token, is to errors.Is.
-var ErrUnauthorized = errors.New("mcp: unauthorized")
-
-// Is reports whether target is ErrUnauthorized and the status 401.
-func (e *HTTPError) Is(target error) bool {
-	return target == ErrUnauthorized && e.Status == http.StatusUnauthorized
 }
 
 func (t *HTTPTransport) dial(ctx context.Context, p *peer) (link, error) {
@@ -190,6 +157,9 @@ func (l *httpLink) settled(rev revision) {
 	l.next.rev = rev
 }
 
+func (l *httpLink) place() string { return origin(l.url) }
+func (l *httpLink) listens() bool { return !l.t.NoListen }
+
 // member is the session that what is sent now belongs to. While a new session is
 // opened in place of a lost one, that is still the lost one: what belongs to it is
 // refused, and comes again when the new one is ready.
@@ -256,11 +226,18 @@ func (l *httpLink) answer(b *buffer, _ *Error) {
 	}
 }
 
-// abandon tells the server, and closes the exchange then.
+// abandon tells the server, and closes the exchange then; in the stateless era the one
+// is the other.
 func (l *httpLink) abandon(m *outgoing, cause error) {
 	l.mu.Lock()
 	x := l.open[m.id.key()]
 	l.mu.Unlock()
+	if l.member().rev.alone() {
+		if x != nil {
+			x.cancel(cause)
+		}
+		return
+	}
 	l.work(func() {
 		ctx, cancel := context.WithTimeout(l.ctx, partTimeout)
 		_ = l.post(ctx, l.member(), encodeCancel(m.id, cause).b, noteCancelled) // best effort
@@ -504,7 +481,7 @@ func (x *httpExchange) meet(id string) {
 	if x.method == methodInitialize {
 		x.l.next = membership{number: x.l.now.number + 1, id: id}
 	} else if id != "" && id != x.member.id {
-		x.l.p.log.Debug("mcp: another session id ignored", "method", x.method)
+		x.l.p.log.Debug("mcp: a session id ignored", "method", x.method)
 	}
 }
 
@@ -594,24 +571,6 @@ func (x *httpExchange) follow(err error) error {
 	return err
 }
 
-// pause waits as long as the server asked for, and without that, or if a try has
-// failed, longer from try to try.
-func pause(ctx context.Context, retry time.Duration, tries int) bool {
-	wait := retry
-	if retry < 0 || tries > 0 {
-		backoff := min(backoffMin<<min(tries, 10), backoffMax)
-		wait = max(wait, backoff+rand.N(backoff/2))
-	}
-	t := time.NewTimer(wait)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
-
 // resume asks for the rest of the stream. It reports whether there is no use to ask
 // again.
 func (x *httpExchange) resume() (final bool, err error) {
@@ -638,7 +597,7 @@ func (x *httpExchange) stream(body io.Reader) error {
 		if err != nil {
 			return fmt.Errorf("the stream broke off before the answer: %w", err)
 		}
-		if e.hasID {
+		if e.hasID && !x.member.rev.alone() { // which has nothing to resume
 			x.last = e.id
 		}
 		if e.retry >= 0 {

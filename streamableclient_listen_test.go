@@ -37,7 +37,7 @@ func TestListenBeforeCalls(t *testing.T) {
 				heard := make(chan string, 4)
 				server := lateListener(heard, test.answers, test.status)
 				tr := &HTTPTransport{URL: "http://server.example/mcp", Client: &http.Client{Transport: server}}
-				cs, err := NewClient(&Implementation{Name: "c", Version: "1"}, nil).Connect(t.Context(), tr)
+				cs, err := sessionClient(&Implementation{Name: "c", Version: "1"}, nil).Connect(t.Context(), tr)
 				if err != nil {
 					t.Fatal(err)
 				}

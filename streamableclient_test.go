@@ -132,7 +132,7 @@ func (m *mock) transport() *HTTPTransport {
 // connect opens a session with the mock.
 func (m *mock) connect(tr *HTTPTransport, opts *ClientOptions) *ClientSession {
 	m.t.Helper()
-	cs, err := NewClient(&Implementation{Name: "c", Version: "0"}, opts).Connect(m.t.Context(), tr)
+	cs, err := sessionClient(&Implementation{Name: "c", Version: "0"}, opts).Connect(m.t.Context(), tr)
 	if err != nil {
 		m.t.Fatalf("Connect: %v", err)
 	}
@@ -989,7 +989,7 @@ func TestBUG094SessionOfError(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			m := mockServer(t, step{"POST " + initializeBody(1), c.answer}) // and no DELETE
-			_, err := NewClient(&Implementation{Name: "c", Version: "0"}, nil).Connect(t.Context(), m.transport())
+			_, err := sessionClient(&Implementation{Name: "c", Version: "0"}, nil).Connect(t.Context(), m.transport())
 			checkError(t, "Connect", err, c.want)
 		})
 	}
@@ -998,7 +998,7 @@ func TestBUG094SessionOfError(t *testing.T) {
 // connectError is the error of Connect, of which nothing may be left.
 func connectError(t *testing.T, tr *HTTPTransport) error {
 	t.Helper()
-	cs, err := NewClient(&Implementation{Name: "c", Version: "0"}, nil).Connect(t.Context(), tr)
+	cs, err := sessionClient(&Implementation{Name: "c", Version: "0"}, nil).Connect(t.Context(), tr)
 	if err == nil {
 		t.Error("Connect: no error")
 		must(t, cs.Close())
@@ -1093,7 +1093,7 @@ func TestHTTPSecrets(t *testing.T) {
 		}))
 		tr := &HTTPTransport{URL: "http://user:hush@mcp.test/mcp?key=hush", Client: ln.client(), MaxMessage: 1000}
 		opts := &ClientOptions{Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))}
-		cs, err := NewClient(&Implementation{Name: "c", Version: "0"}, opts).Connect(t.Context(), tr)
+		cs, err := sessionClient(&Implementation{Name: "c", Version: "0"}, opts).Connect(t.Context(), tr)
 		must(t, err)
 		for range 5 {
 			errs = append(errs, cs.Ping(t.Context()))
@@ -1438,7 +1438,7 @@ func TestBUG116ConnectContext(t *testing.T) {
 		tr := m.transport()
 		tr.NoListen = false
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
-		cs, err := NewClient(&Implementation{Name: "c", Version: "0"}, &ClientOptions{LoggingMessage: func(_ context.Context, _ *ClientSession, p *LoggingMessageParams) { got.add("%s", p.Data) }}).Connect(ctx, tr)
+		cs, err := sessionClient(&Implementation{Name: "c", Version: "0"}, &ClientOptions{LoggingMessage: func(_ context.Context, _ *ClientSession, p *LoggingMessageParams) { got.add("%s", p.Data) }}).Connect(ctx, tr)
 		must(t, err)
 		cancel()
 		must(t, cs.Ping(t.Context()))
@@ -1455,7 +1455,7 @@ func TestBUG116ConnectContext(t *testing.T) {
 			m := mockServer(t, steps...)
 			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 			defer cancel()
-			_, err := NewClient(&Implementation{Name: "c", Version: "0"}, nil).Connect(ctx, m.transport())
+			_, err := sessionClient(&Implementation{Name: "c", Version: "0"}, nil).Connect(ctx, m.transport())
 			if !errors.Is(err, context.DeadlineExceeded) || time.Since(m.start) != 2*time.Second {
 				t.Errorf("%s: Connect: %v after %v", silent, err, time.Since(m.start))
 			}
@@ -1505,7 +1505,7 @@ func TestBUG212Deleted(t *testing.T) {
 				reply(405, "text/plain", "no")(w, r)
 			}
 		}))
-		c := NewClient(&Implementation{Name: "c", Version: "0"}, nil)
+		c := sessionClient(&Implementation{Name: "c", Version: "0"}, nil)
 		for range 1001 {
 			cs, err := c.Connect(t.Context(), &HTTPTransport{URL: "http://mcp.test/mcp", Client: ln.client()})
 			must(t, err)
@@ -1680,7 +1680,7 @@ func TestBUG119SilentOldServer(t *testing.T) {
 			m := mockServer(t, step{"POST " + initializeBody(1), reply(405, "")}, step{"GET", silent})
 			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
 			defer cancel()
-			_, err := NewClient(&Implementation{Name: "c", Version: "0"}, nil).Connect(ctx, m.transport())
+			_, err := sessionClient(&Implementation{Name: "c", Version: "0"}, nil).Connect(ctx, m.transport())
 			if !errors.Is(err, context.DeadlineExceeded) || time.Since(m.start) != 3*time.Second {
 				t.Errorf("Connect: %v after %v", err, time.Since(m.start))
 			}
@@ -1712,7 +1712,7 @@ func TestHTTPPolling(t *testing.T) {
 			}
 			h.ServeHTTP(w, r.WithContext(ctx))
 		}))
-		cs, err := NewClient(&Implementation{Name: "c", Version: "0"}, &ClientOptions{Timeout: -1, MaxTimeout: -1}).Connect(t.Context(), &HTTPTransport{URL: "http://mcp.test/mcp", Client: ln.client(), NoListen: true})
+		cs, err := sessionClient(&Implementation{Name: "c", Version: "0"}, &ClientOptions{Timeout: -1, MaxTimeout: -1}).Connect(t.Context(), &HTTPTransport{URL: "http://mcp.test/mcp", Client: ln.client(), NoListen: true})
 		must(t, err)
 		for i, tool := range []string{"poll", "slow"} {
 			r, err := cs.CallTool(t.Context(), tool, nil)
@@ -1800,7 +1800,7 @@ func TestHTTPCutConnections(t *testing.T) {
 				t.Errorf("call %d: notification %d is %s %d", p.N, i, method, p.I)
 			}
 		}}
-		cs, err := NewClient(&Implementation{Name: "c", Version: "0"}, opts).Connect(t.Context(), &HTTPTransport{URL: "http://mcp.test/mcp", Client: client, MaxTries: 50})
+		cs, err := sessionClient(&Implementation{Name: "c", Version: "0"}, opts).Connect(t.Context(), &HTTPTransport{URL: "http://mcp.test/mcp", Client: client, MaxTries: 50})
 		must(t, err)
 		calm.Store(false)
 

@@ -197,7 +197,7 @@ func needShared(t *testing.T) {
 func TestWireProblems(t *testing.T) {
 	needShared(t)
 	const ask = `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`
-	for _, rev := range Revisions() {
+	for _, rev := range sessionRevisions() {
 		open := `{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"` + rev + `","capabilities":{},"serverInfo":{"name":"s","version":"1"}}}`
 		for _, tt := range []struct {
 			said string
@@ -604,7 +604,7 @@ const (
 // FEAT-526 FEAT-527 FEAT-528 FEAT-529 FEAT-530 FEAT-535 FEAT-538 FEAT-543 FEAT-550
 func TestMatrix(t *testing.T) {
 	server := fullServer(t)
-	for _, rev := range Revisions() {
+	for _, rev := range sessionRevisions() {
 		t.Run(rev, func(t *testing.T) {
 			talk(t, serve(server), at(rev, `
 				> {"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"`+rev+`","capabilities":{},"clientInfo":{"name":"t","version":"0"}}}
