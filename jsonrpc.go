@@ -194,13 +194,16 @@ func wireError(err error) *Error {
 		return &Error{Code: CodeInternalError, Message: "internal error"}
 	}
 	reserved := -32099 <= e.Code && e.Code <= -32000
-	if reserved && e.Code != CodeResourceNotFound && e.Code != CodeURLElicitationRequired {
+	if reserved && !slices.Contains(ownCodes, e.Code) {
 		c := *e
 		c.Code = CodeInternalError
 		return &c
 	}
 	return e
 }
+
+// ownCodes are the codes among the reserved ones that the protocol has given a meaning.
+var ownCodes = []int{CodeResourceNotFound, CodeURLElicitationRequired, CodeHeaderMismatch, CodeMissingRequiredClientCapability, CodeUnsupportedProtocolVersion}
 
 // A buffer is memory for an encoded message. Whoever is given one owns it, and
 // ends with free.

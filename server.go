@@ -1426,10 +1426,10 @@ func closeSessionRequest(r *Request, result any, err error) (any, error) {
 		return result, nil
 	}
 	var e *Error
-	if !errors.As(err, &e) || e.Code != CodeURLElicitationRequired {
+	if !errors.As(err, &e) || e.Code != CodeURLElicitationRequired && e.Code != CodeMissingRequiredClientCapability {
 		return result, err
 	}
-	if !r.rev.rich() || !r.Capabilities.Elicitation.url() {
+	if !r.rev.rich() || !r.Capabilities.Elicitation.url() || e.Code == CodeMissingRequiredClientCapability {
 		if r.Method == methodToolsCall {
 			return toolError(e.Message), nil
 		}
