@@ -614,10 +614,10 @@ func TestSampleCheck(t *testing.T) {
 		{newest, CreateMessageParams{MaxTokens: 1, Tools: []*Tool{{Name: "a"}, {Name: "a"}}}, "mcp: tools of a sampling request must have names, and no two the same"},
 		{newest, CreateMessageParams{MaxTokens: 1, Tools: []*Tool{nil}}, "mcp: tools of a sampling request must have names, and no two the same"},
 		{newest, CreateMessageParams{MaxTokens: 1, Messages: []*SamplingMessage{nil}}, "mcp: sampling message 0 is nil"},
-		{newest - 1, CreateMessageParams{MaxTokens: 1, ToolChoice: &ToolChoice{}}, "mcp: tools in sampling need revision 2025-11-25 or later, the client speaks 2025-06-18"},
-		{newest - 1, CreateMessageParams{MaxTokens: 1, Messages: messages(t, "u a b")}, "mcp: sampling message 0: want one block of content, got 2: another number needs revision 2025-11-25 or later"},
-		{newest - 1, CreateMessageParams{MaxTokens: 1, Messages: messages(t, "u")}, "mcp: sampling message 0: want one block of content, got 0: another number needs revision 2025-11-25 or later"},
-		{newest - 1, CreateMessageParams{MaxTokens: 1, Messages: messages(t, "a +c1")}, "mcp: sampling message 0: tool_use needs revision 2025-11-25 or later"},
+		{newestSession - 1, CreateMessageParams{MaxTokens: 1, ToolChoice: &ToolChoice{}}, "mcp: tools in sampling need revision 2025-11-25 or later, the client speaks 2025-06-18"},
+		{newestSession - 1, CreateMessageParams{MaxTokens: 1, Messages: messages(t, "u a b")}, "mcp: sampling message 0: want one block of content, got 2: another number needs revision 2025-11-25 or later"},
+		{newestSession - 1, CreateMessageParams{MaxTokens: 1, Messages: messages(t, "u")}, "mcp: sampling message 0: want one block of content, got 0: another number needs revision 2025-11-25 or later"},
+		{newestSession - 1, CreateMessageParams{MaxTokens: 1, Messages: messages(t, "a +c1")}, "mcp: sampling message 0: tool_use needs revision 2025-11-25 or later"},
 	} {
 		if got := errorText(c.params.check(c.rev)); got != c.want {
 			t.Errorf("%v %+v: %q, want %q", c.rev, c.params, got, c.want)

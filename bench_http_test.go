@@ -23,19 +23,31 @@ import (
 
 // A rawCaller is one connection to a server over HTTP.
 type rawCaller struct {
-	conn    net.Conn
-	in      *bufio.Reader
-	session string
+	conn   net.Conn
+	in     *bufio.Reader
+	header string // what its requests have beside the headers of all
 }
 
-func dialRaw(b *testing.B, url string) *rawCaller {
+// The call of a tool, in the session era and in the stateless one.
+const (
+	sessionCall   = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"%s","arguments":%s,"_meta":{"progressToken":7}}}`
+	statelessCall = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"%s","arguments":%s,"_meta":{"progressToken":7,` +
+		`"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"t","version":"0"},"io.modelcontextprotocol/clientCapabilities":{}}}}`
+)
+
+// dialRaw opens a session, or if a tool is named, stands ready for calls of it.
+func dialRaw(b *testing.B, url, tool string) *rawCaller {
 	b.Helper()
 	conn, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
 	must(b, err)
 	b.Cleanup(func() { conn.Close() })
 	c := &rawCaller{conn: conn, in: bufio.NewReaderSize(conn, 64<<10)}
+	if tool != "" {
+		c.header = "Mcp-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: " + tool + "\r\n"
+		return c
+	}
 	resp := c.post(b, `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"0"}}}`)
-	c.session = "Mcp-Session-Id: " + resp.Header.Get(headerSession) + "\r\n"
+	c.header = "Mcp-Session-Id: " + resp.Header.Get(headerSession) + "\r\n"
 	c.post(b, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
 	return c
 }
@@ -43,7 +55,7 @@ func dialRaw(b *testing.B, url string) *rawCaller {
 // post sends a message and reads the whole answer.
 func (c *rawCaller) post(b *testing.B, body string) *http.Response {
 	_, err := fmt.Fprintf(c.conn, "POST / HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\n"+
-		"%sContent-Length: %d\r\n\r\n%s", c.session, len(body), body)
+		"%sContent-Length: %d\r\n\r\n%s", c.header, len(body), body)
 	if err != nil {
 		b.Error(err)
 		return &http.Response{}
@@ -104,10 +116,11 @@ func BenchmarkHTTP(b *testing.B) {
 		return s
 	}
 	handlers := map[string]http.Handler{
-		"floor":  floorHandler(big),
-		"mcp":    &HTTPHandler{Server: server()},
-		"events": &HTTPHandler{Server: server(), EventsOnly: true},
-		"alone":  &HTTPHandler{Server: server(), Sessionless: true},
+		"floor":     floorHandler(big),
+		"mcp":       &HTTPHandler{Server: server()},
+		"stateless": &HTTPHandler{Server: server()},
+		"events":    &HTTPHandler{Server: server(), EventsOnly: true},
+		"alone":     &HTTPHandler{Server: server(), Sessionless: true},
 	}
 	for _, s := range []struct {
 		name, tool, args string
@@ -121,10 +134,14 @@ func BenchmarkHTTP(b *testing.B) {
 				srv := httptest.NewServer(handlers[name])
 				defer srv.Close()
 				callers := make([]*rawCaller, s.callers)
-				for i := range callers {
-					callers[i] = dialRaw(b, srv.URL)
+				call, tool := sessionCall, ""
+				if name == "stateless" {
+					call, tool = statelessCall, s.tool
 				}
-				body := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"` + s.tool + `","arguments":` + s.args + `,"_meta":{"progressToken":7}}}`
+				for i := range callers {
+					callers[i] = dialRaw(b, srv.URL, tool)
+				}
+				body := fmt.Sprintf(call, s.tool, s.args)
 				measured(b, func() { callAll(b, callers, body) })
 			})
 		}

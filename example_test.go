@@ -469,13 +469,13 @@ func ExampleInterceptor() {
 		return result, err
 	}
 	server := greeter(&mcp.ServerOptions{Intercept: []mcp.Interceptor{trace, mcp.RateLimit(1, 2)}})
-	session := connect(server, nil) // its initialize counts
+	session := connect(server, nil) // its first request counts
 	defer session.Close()
 	for range 2 {
 		_, _ = session.CallTool(context.Background(), "wave", nil)
 	}
 	// Output:
-	// initialize <nil>
+	// server/discover <nil>
 	// tools/call <nil>
 	// tools/call rate limit of 1 requests a second exceeded (code -32603)
 }

@@ -875,17 +875,27 @@ func TestBUG044BeforeInitialized(t *testing.T) {
 	`)
 }
 
-// BUG-049, BUG-050: to a probe for a revision without sessions a server of sessions
-// says that it does not know it, and lives on.
+// BUG-049, BUG-050: a probe of the stateless era is answered, and leaves nothing: the
+// connection can be opened after it. A server of sessions only does not know it, and
+// lives on.
 func TestBUG050ProbeThenInitialize(t *testing.T) {
-	s := NewServer(&Implementation{Name: "test", Version: "1"}, &ServerOptions{HasTools: true})
-	talk(t, serve(s), `
-		> {"jsonrpc":"2.0","id":0,"method":"server/discover","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"t","version":"0"},"io.modelcontextprotocol/clientCapabilities":{}}}}
-		< {"jsonrpc":"2.0","id":0,"error":{"code":-32601,"message":"method \"server/discover\" not found"}}
-		`+hello("2025-06-18", "{}")+`
-		> {"jsonrpc":"2.0","id":9,"method":"tools/list"}
-		< {"jsonrpc":"2.0","id":9,"result":{"tools":[]}}
-	`)
+	const probe = `{"jsonrpc":"2.0","id":0,"method":"server/discover","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"t","version":"0"},"io.modelcontextprotocol/clientCapabilities":{}}}}`
+	for _, c := range []struct {
+		revs   []string
+		answer string
+	}{
+		{nil, `"result":{"resultType":"complete","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"test","version":"1"}},"ttlMs":0,"cacheScope":"private","supportedVersions":["2026-07-28","2025-11-25","2025-06-18","2025-03-26","2024-11-05"],"capabilities":{"logging":{},"tools":{"listChanged":true}}}`},
+		{sessionRevisions(), `"error":{"code":-32601,"message":"method \"server/discover\" not found"}`},
+	} {
+		s := NewServer(&Implementation{Name: "test", Version: "1"}, &ServerOptions{HasTools: true, Revisions: c.revs})
+		talk(t, serve(s), `
+			> `+probe+`
+			< {"jsonrpc":"2.0","id":0,`+c.answer+`}
+			`+hello("2025-06-18", "{}")+`
+			> {"jsonrpc":"2.0","id":9,"method":"tools/list"}
+			< {"jsonrpc":"2.0","id":9,"result":{"tools":[]}}
+		`)
+	}
 }
 
 // answers runs a server on what is said at once, and returns what it says.
@@ -1015,8 +1025,8 @@ func TestPinned(t *testing.T) {
 	_, end := Pipe()
 	err := NewServer(&Implementation{Name: "s", Version: "1"}, &ServerOptions{Revisions: []string{"2025-3-26"}}).Run(t.Context(), end)
 	want(t, "Run", err, `mcp: unknown revision "2025-3-26" in ServerOptions.Revisions`)
-	_, err = sessionClient(&Implementation{Name: "c", Version: "1"}, &ClientOptions{Revisions: []string{"2026-07-28"}}).Connect(t.Context(), &ConnTransport{Conn: end})
-	want(t, "Connect", err, `mcp: unknown revision "2026-07-28" in ClientOptions.Revisions`)
+	_, err = sessionClient(&Implementation{Name: "c", Version: "1"}, &ClientOptions{Revisions: []string{"2026-07-29"}}).Connect(t.Context(), &ConnTransport{Conn: end})
+	want(t, "Connect", err, `mcp: unknown revision "2026-07-29" in ClientOptions.Revisions`)
 }
 
 // Before the client is initialized the server asks it nothing.

@@ -1902,10 +1902,10 @@ func TestBUG239WhatARequestCarries(t *testing.T) {
 	list[0] = nil // of the caller's
 	ss := s.newSession()
 	defer ss.end()
-	ss.opened.Store(&opening{rev: newest, client: &Implementation{Name: "c"}, caps: &ClientCapabilities{}})
+	ss.opened.Store(&opening{rev: newestSession, client: &Implementation{Name: "c"}, caps: &ClientCapabilities{}})
 	for _, tenant := range []string{"a", "b"} {
 		f := parseFrame([]byte(`{"jsonrpc":"2.0","id":"` + tenant + `","method":"tools/call","params":{"name":"echo","_meta":{"tenant":"` + tenant + `"}}}`))
-		in := &incoming{message: f.messages[0], p: ss.p, rev: newest,
+		in := &incoming{message: f.messages[0], p: ss.p, rev: newestSession,
 			a: &arrival{header: http.Header{"X-Tenant": {tenant}}, identity: &Identity{Subject: "of " + tenant}}}
 		_, err := ss.request(t.Context(), in)
 		must(t, err)

@@ -853,7 +853,7 @@ func TestHTTPRevisionHeader(t *testing.T) {
 		c.post("["+pingA+"]", "MCP-Protocol-Version: 2025-03-26").sees(refused(400, -32600, "batches are not part of this revision"))
 		c.post("["+pingA+"]", "-MCP-Protocol-Version").sees(refused(400, -32600, "batches are not part of this revision"))
 		// The body of initialize settles it.
-		for _, value := range []string{"2025-03-26", "2026-07-28"} {
+		for _, value := range []string{"2025-03-26", "2026-07-29"} {
 			c.post(initializeA, "-Mcp-Session-Id", "MCP-Protocol-Version: "+value).sees("200 application/json\nMcp-Session-Id: *\n" + initializedA)
 		}
 	})

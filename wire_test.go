@@ -110,24 +110,30 @@ func (o *officialTypes) resultOf(method string) string {
 // A wireCheck holds the lines of a conversation to the official schemas.
 type wireCheck struct {
 	t        testing.TB
-	rev      string
-	asked    map[string]string // methods of requests to the subject, by key of their id
+	session  string             // the revision of the session; "": none is open
+	asked    map[string]wireAsk // requests to the subject, by key of their id
+	alone    bool               // all that was asked is of the stateless era
 	problems []string
-	checked  int
 }
+
+// A wireAsk is what a request says of its answer.
+type wireAsk struct{ method, rev string }
 
 // wireProblems says what is wrong with the messages that the subject of a conversation
 // has said. It says nothing where the official schemas are missing.
 func wireProblems(t testing.TB, lines []wireLine) []string {
-	c := &wireCheck{t: t, rev: newest.String(), asked: map[string]string{}}
+	c := &wireCheck{t: t, asked: map[string]wireAsk{}, alone: true}
 	for _, line := range lines {
 		f := parseFrame([]byte(line.text))
-		for _, m := range f.messages {
+		for i := range f.messages {
+			m := &f.messages[i]
 			if rev := m.result.member("protocolVersion").str(); parseRevision(rev) > 0 {
-				c.rev = rev
+				c.session = rev
 			}
-			if !line.fromSubject {
-				c.asked[m.id.key()] = m.method
+			if !line.fromSubject && m.kind == requestMessage {
+				rev := revisionOf(m)
+				c.asked[m.id.key()] = wireAsk{m.method, rev}
+				c.alone = c.alone && rev != ""
 			}
 		}
 		if line.fromSubject {
@@ -137,9 +143,18 @@ func wireProblems(t testing.TB, lines []wireLine) []string {
 	return c.problems
 }
 
+// revisionOf is the revision that a message names, if it stands alone; "" if it is of a
+// session.
+func revisionOf(m *message) string {
+	meta := m.params.member("_meta")
+	if meta.member(metaSubscription).present() || parseRevision(meta.member(metaRevision).str()).alone() {
+		return newest.String()
+	}
+	return ""
+}
+
 func (c *wireCheck) line(f *frame, text string) {
-	o := officialSchema(c.t, c.rev)
-	if o == nil {
+	if officialSchema(c.t, newest.String()) == nil {
 		return
 	}
 	if f.bad != nil {
@@ -148,43 +163,71 @@ func (c *wireCheck) line(f *frame, text string) {
 	}
 	root := f.ix.root()
 	if !f.batch {
-		c.message(o, &f.messages[0], root)
+		c.message(&f.messages[0], root)
 		return
 	}
 	i := 0
 	for v := range root.items() {
-		c.message(o, &f.messages[i], v)
+		c.message(&f.messages[i], v)
 		i++
 	}
 }
 
-func (c *wireCheck) message(o *officialTypes, m *message, v value) {
-	c.checked++
+// revision is the one that a message of the subject has to fit.
+func (c *wireCheck) revision(m *message) string {
+	rev := revisionOf(m)
+	if m.kind == responseMessage {
+		rev = c.asked[m.id.key()].rev
+	}
+	switch {
+	case rev != "":
+		return rev
+	case c.session != "":
+		return c.session
+	case c.alone:
+		return newest.String()
+	}
+	return newestSession.String()
+}
+
+func (c *wireCheck) message(m *message, v value) {
+	rev := c.revision(m)
+	o := officialSchema(c.t, rev)
 	check := func(name string, v value) {
 		if err := o.check(name, v.raw()); err != nil {
-			c.problems = append(c.problems, fmt.Sprintf("at %s: %s %v", c.rev, v.raw(), err))
+			c.problems = append(c.problems, fmt.Sprintf("at %s: %s %v", rev, v.raw(), err))
 		}
 	}
 	switch {
 	case m.kind == invalidMessage:
-		c.problems = append(c.problems, fmt.Sprintf("at %s: %s: %v", c.rev, v.raw(), m.bad))
+		c.problems = append(c.problems, fmt.Sprintf("at %s: %s: %v", rev, v.raw(), m.bad))
 	case m.kind != responseMessage && o.byMethod[m.method] != "":
 		check(o.byMethod[m.method], v)
 	case m.kind == requestMessage:
 		check("JSONRPCRequest", v)
 	case m.kind == notificationMessage:
 		check("JSONRPCNotification", v)
+	case m.result.member("resultType").is("input_required"):
+		check("JSONRPCResponse", v)
+		check("InputRequiredResult", m.result)
 	case m.result.present():
 		check("JSONRPCResponse", v)
-		check(o.resultOf(c.asked[m.id.key()]), m.result)
+		check(o.resultOf(c.asked[m.id.key()].method), m.result)
 	case o.defs["JSONRPCErrorResponse"] != nil:
 		check("JSONRPCErrorResponse", v)
+		if e, ok := m.err.(*Error); ok && o.defs[wireErrors[e.Code]] != nil {
+			check(wireErrors[e.Code], v)
+		}
 	case m.id.IsZero(): // the schema demands an id; there is none that could be right
 		check("JSONRPCError/properties/error", v.member("error"))
 	default:
 		check("JSONRPCError", v)
 	}
 }
+
+// wireErrors are the types of errors that have data.
+var wireErrors = map[int]string{CodeHeaderMismatch: "HeaderMismatchError", CodeUnsupportedProtocolVersion: "UnsupportedProtocolVersionError",
+	CodeMissingRequiredClientCapability: "MissingRequiredClientCapabilityError", CodeURLElicitationRequired: "URLElicitationRequiredError"}
 
 func needShared(t *testing.T) {
 	t.Helper()
@@ -221,6 +264,30 @@ func TestWireProblems(t *testing.T) {
 			if (len(got) > 0) != tt.bad {
 				t.Errorf("%s: %s: problems %q, want some: %v", rev, tt.said, got, tt.bad)
 			}
+		}
+	}
+	// Where eras are mixed, the request decides.
+	const alone = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`
+	const open = `{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"s","version":"1"}}}`
+	for _, tt := range []struct {
+		said string
+		bad  bool
+	}{
+		{`{"jsonrpc":"2.0","id":1,"result":{"resultType":"complete","content":[]}}`, false},
+		{`{"jsonrpc":"2.0","id":1,"result":{"content":[]}}`, true},
+		{`{"jsonrpc":"2.0","id":1,"result":{"resultType":"complete"}}`, true},
+		{`{"jsonrpc":"2.0","id":1,"result":{"resultType":"input_required","inputRequests":{"1":{"method":"roots/list"}}}}`, false},
+		{`{"jsonrpc":"2.0","id":1,"result":{"resultType":"input_required","inputRequests":{"1":{"method":"ping"}}}}`, true},
+		{`{"jsonrpc":"2.0","id":1,"error":{"code":-32021,"message":"no","data":{"requiredCapabilities":{"sampling":{}}}}}`, false},
+		{`{"jsonrpc":"2.0","id":1,"error":{"code":-32021,"message":"no","data":["sampling"]}}`, true},
+		{`{"jsonrpc":"2.0","id":1,"error":{"code":-32022,"message":"no","data":{"supported":[]}}}`, true},
+		{`{"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":1}}}`, false},
+		{`{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":1},"notifications":{}}}`, false},
+		{`{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":1}}}`, true},
+	} {
+		got := wireProblems(t, []wireLine{{true, open}, {false, alone}, {true, tt.said}})
+		if (len(got) > 0) != tt.bad {
+			t.Errorf("%s: problems %q, want some: %v", tt.said, got, tt.bad)
 		}
 	}
 }
