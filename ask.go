@@ -28,6 +28,9 @@ type Question struct {
 	Elicit *ElicitParams        // ask the person
 	Sample *CreateMessageParams // ask the model
 	Roots  bool                 // ask for the roots
+	// Task asks for the answer as a task, where the client can do that (2025-11-25); it
+	// is waited for all the same. nil: no task.
+	Task *TaskMetadata
 }
 
 // An Answer is the client's answer to a [Question]; the field of the same kind is
@@ -115,6 +118,24 @@ func (q *Question) method() (string, any) {
 		return methodCreateMessage, q.Sample
 	}
 	return methodRootsList, &ListRootsParams{}
+}
+
+// asTask is the question for a client with these capabilities: as a task, if that is
+// wanted and can be.
+func (q Question) asTask(c *ClientCapabilities, rev revision) Question {
+	if q.Task == nil || c.Tasks == nil || rev.alone() {
+		return q
+	}
+	can := c.Tasks.Requests
+	switch {
+	case q.Elicit != nil && can.Elicitation != nil && can.Elicitation.Create != nil:
+		p := *q.Elicit
+		p.Task, q.Elicit = q.Task, &p
+	case q.Sample != nil && can.Sampling != nil && can.Sampling.CreateMessage != nil:
+		p := *q.Sample
+		p.Task, q.Sample = q.Task, &p
+	}
+	return q
 }
 
 // needs returns what a client must be able to do to answer.

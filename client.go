@@ -30,7 +30,10 @@ const (
 	maxRetries     = 10               // of a call that needs visits first
 	visitWait      = time.Minute      // for a server to say that a visit is complete, before the call is tried again
 	renewTimeout   = 30 * time.Second // to open a new session in place of a lost one
-	maxOld         = 1_000            // origins of old servers that are remembered
+	maxRounds      = 16
+	roundPause     = 100 * time.Millisecond // before a call is repeated for which nothing was done, at first
+	maxRoundPause  = 10 * time.Second
+	maxOld         = 1_000 // origins of old servers that are remembered
 	backoffMin     = 500 * time.Millisecond
 	backoffMax     = 30 * time.Second
 	maxListenFails = 10 // tries to listen where that never succeeded
@@ -80,6 +83,11 @@ type ClientOptions struct {
 	// 0 means 5 minutes, negative for ever. MaxTimeout is how long it may take in all;
 	// 0 means one hour, negative for ever. The context of a call counts, too.
 	Timeout, MaxTimeout time.Duration
+	// Tasks lets servers of 2025-11-25 ask for Sample, Elicit and Visit as tasks; nil: they
+	// cannot.
+	Tasks *TaskOptions
+	// NoTasks does not say that calls may be answered by tasks (2026-07-28).
+	NoTasks bool
 	// KeepAlive is the time between pings; 0: none. Three in a row without an answer
 	// end the session.
 	KeepAlive time.Duration
@@ -107,6 +115,9 @@ type Client struct {
 	roots    []*Root
 	sessions map[*clientConn]struct{}
 	old      map[string]bool // origins of servers that open with initialize
+
+	memory   sync.Once // makes ownTasks
+	ownTasks TaskStore // where options name none
 }
 
 // NewClient makes a client. nil options are the zero ones.
@@ -137,8 +148,11 @@ func (c *Client) Connect(ctx context.Context, t Transport) (*ClientSession, erro
 
 // connect opens a session; before is the peer of a try before this one, if any.
 func (c *Client) connect(ctx context.Context, t Transport, revs []revision, before *peer) (*ClientSession, error) {
-	conn := &clientConn{c: c, schemas: map[string]*outputSchema{}, visits: map[string]chan struct{}{}, mirrors: map[string][]mirror{},
+	conn := &clientConn{c: c, schemas: map[string]*outputSchema{}, visits: map[string]chan struct{}{}, mirrors: map[string][]mirror{}, support: map[string]string{}, reports: map[int64]func(Progress){},
 		listens: map[string]*listening{}, turn: make(chan struct{}, 1), gone: make(chan struct{}), closed: make(chan struct{})}
+	if c.opts.Tasks != nil {
+		conn.owner = orNewID("")
+	}
 	conn.opened.Store(&greeting{init: &InitializeResult{ServerInfo: &Implementation{}, Capabilities: &ServerCapabilities{}}})
 	conn.p = newPeer(conn, c.log)
 	conn.p.mute, conn.p.crash, conn.p.malformed, conn.p.before = true, c.opts.CrashOnPanic, c.opts.Malformed, before
@@ -148,6 +162,7 @@ func (c *Client) connect(ctx context.Context, t Transport, revs []revision, befo
 	}
 	cs := &ClientSession{conn: conn}
 	conn.revs = revs
+	conn.p.late = conn.lateProgress
 	conn.p.lose = func(lost *lostSession) {
 		conn.workers.Go(func() { _ = conn.renew(context.Background(), lost) }) // ends when the session is renewed, or over
 	}
@@ -304,6 +319,13 @@ func (c *Client) capabilities() *ClientCapabilities {
 	if o.Elicit != nil || o.Visit != nil {
 		caps.Elicitation = &ElicitationCapability{Form: some(o.Elicit != nil), URL: some(o.Visit != nil)}
 	}
+	if o.Tasks != nil {
+		caps.Tasks = &TaskCapability{List: &Empty{}, Cancel: &Empty{}, Requests: TaskRequests{
+			Sampling: &SamplingTasks{some(o.Sample != nil)}, Elicitation: &ElicitTasks{some(caps.Elicitation != nil)}}}
+	}
+	if !o.NoTasks {
+		caps.Extensions = Extensions{ExtensionTasks: json.RawMessage("{}")}
+	}
 	return caps
 }
 
@@ -322,6 +344,9 @@ type clientConn struct {
 	err     error
 	workers sync.WaitGroup
 
+	owner string // of the tasks that it runs for the server
+	host  taskHost
+
 	revs []revision    // that open with initialize and may be spoken, newest first
 	turn chan struct{} // has room for who changes what is listened to
 
@@ -334,6 +359,8 @@ type clientConn struct {
 	subscribed map[string]bool          // what a new session must be told of again
 	level      LoggingLevel             // likewise; in the stateless era for each request
 	renewal    *renewal                 // the newest
+	support    map[string]string        // by tool; whether it runs as a task
+	reports    map[int64]func(Progress) // by token; of calls that have become tasks
 }
 
 // A listening is a subscriptions/listen request of the client.
@@ -344,6 +371,43 @@ type listening struct {
 	ended   chan struct{} // closed by keep when it gave up, with err
 	err     error
 	granted *SubscriptionFilter // set before acked is closed
+}
+
+// lateProgress gives a report on a task to who waits for that. The peer's lock is held.
+func (c *clientConn) lateProgress(token int64, r Progress) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if f := c.reports[token]; f != nil {
+		f(r)
+	}
+}
+
+// reportTo gives reports on a task to f, one at a time, until stop is called.
+func (c *clientConn) reportTo(token ID, f func(Progress)) (stop func()) {
+	n, _ := strconv.ParseInt(token.text, 10, 64)
+	reports := make(chan Progress, maxProgress)
+	c.mu.Lock()
+	c.reports[n] = func(r Progress) {
+		select {
+		case reports <- r:
+		default: // f is slow
+		}
+	}
+	c.mu.Unlock()
+	done := make(chan struct{})
+	go func() { // ends with stop
+		defer close(done)
+		for r := range reports {
+			f(r)
+		}
+	}()
+	return func() {
+		c.mu.Lock()
+		delete(c.reports, n)
+		close(reports)
+		c.mu.Unlock()
+		<-done
+	}
 }
 
 // A renewal replaces a session that the server has ended.
@@ -449,6 +513,7 @@ func (cs *ClientSession) Close() error {
 // end ends the connection and waits for the goroutines.
 func (c *clientConn) end() error {
 	c.stopListening()
+	c.host.end(over)
 	err := c.link.close()
 	c.remember(func(*clientConn) {}) // no renewal begins any more
 	c.workers.Wait()
@@ -517,6 +582,9 @@ type clientCall struct {
 	tries   int
 	renewed bool            // a new session was opened for it
 	visited map[string]bool // ids of visits that the person agreed to
+	created value           // the task that the call has become; zero: none
+	task    *TaskMetadata   // asks for a task (2025-11-25)
+	id      ID              // of the last try
 	round   *clientRound    // in the stateless era: what the server wanted; nil: nothing yet
 }
 
@@ -529,6 +597,43 @@ type clientRound struct {
 	agreed  map[string]bool // visits that the person agreed to before
 	listed  bool            // the tools were listed for it
 	again   bool            // it was made again as it was
+}
+
+// answer answers a question with the application's functions, as if it had come as a
+// request.
+func (a *clientRound) answer(ctx context.Context, cs *ClientSession, name string, q value) (json.RawMessage, error) {
+	rev := cs.conn.rev()
+	in := &incoming{message: message{kind: requestMessage, method: q.member("method").str(), params: q.member("params")}, p: cs.conn.p, rev: rev, ctx: ctx}
+	visit := ""
+	if in.method == methodElicit && in.params.member("mode").is("url") {
+		visit = name + " " + in.params.member("url").str()
+	}
+	if a.agreed[visit] { // the person was there, and the server knows it not yet
+		return json.RawMessage(`{"action":"accept"}`), a.pause(ctx)
+	}
+	result, err := cs.conn.p.protect(in)
+	if err != nil {
+		return nil, err
+	}
+	if r, ok := result.(*ElicitResult); ok && visit != "" && r.Accepted() {
+		if a.agreed == nil {
+			a.agreed = map[string]bool{}
+		}
+		a.agreed[visit] = true
+	}
+	return appendJSON(nil, result, rev)
+}
+
+// pause waits before a call is repeated for which nothing was done.
+func (a *clientRound) pause(ctx context.Context) error {
+	t := time.NewTimer(min(roundPause<<min(a.rounds, 10), maxRoundPause))
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return causeOf(ctx)
+	}
 }
 
 // A clientEra is how the calls of an era are made.
@@ -578,6 +683,7 @@ func (cs *ClientSession) call(ctx context.Context, c *clientCall, result any) er
 		if err != nil {
 			return err
 		}
+		o.started = func(id ID) { c.id = id }
 		v, err := cs.conn.p.call(ctx, cs.conn.link, c.method, c.params, o)
 		c.tries++
 		again, err := era.settle(ctx, cs, c, v, err)
@@ -589,6 +695,9 @@ func (cs *ClientSession) call(ctx context.Context, c *clientCall, result any) er
 				err = fmt.Errorf("mcp: %s: %w", c.method, err)
 			}
 			return err
+		}
+		if c.created.present() {
+			return nil
 		}
 		if err = decode(v, result); err != nil {
 			err = fmt.Errorf("%w: %s: %w", ErrInvalidResponse, c.method, err)
@@ -613,8 +722,11 @@ func (cs *ClientSession) callOptions() callOptions {
 		idle: cmp.Or(cs.opts.Timeout, cs.conn.c.opts.Timeout), max: cmp.Or(cs.opts.MaxTimeout, cs.conn.c.opts.MaxTimeout)}
 }
 
-func (sessionEra) settle(ctx context.Context, cs *ClientSession, c *clientCall, _ value, err error) (bool, error) {
+func (sessionEra) settle(ctx context.Context, cs *ClientSession, c *clientCall, v value, err error) (bool, error) {
 	if err == nil {
+		if c.task != nil {
+			c.created = v.member("task")
+		}
 		return false, nil
 	}
 	var lost *lostSession
@@ -791,6 +903,10 @@ func (cs *ClientSession) ListTools(ctx context.Context, cursor *string) (*ListTo
 	cs.conn.mu.Lock()
 	defer cs.conn.mu.Unlock()
 	for _, t := range result.Tools {
+		delete(cs.conn.support, t.Name)
+		if t.Execution != nil {
+			cs.conn.support[t.Name] = t.Execution.TaskSupport
+		}
 		delete(cs.conn.schemas, t.Name)
 		if t.OutputSchema != nil && cs.conn.rev().schemas() {
 			cs.conn.schemas[t.Name] = &outputSchema{text: t.OutputSchema}
@@ -886,11 +1002,8 @@ func pages[T, R any](ctx context.Context, list func(context.Context, *string) (*
 	}
 }
 
-// CallTool calls a tool. args is anything that encodes to a JSON object; nil: no
-// arguments. A failure of the tool is no error but a result with IsError. A
-// structured result that does not fit the output schema that was listed last comes
-// with an error.
-func (cs *ClientSession) CallTool(ctx context.Context, name string, args any) (*CallToolResult, error) {
+// toolCall is the call of a tool.
+func toolCall(name string, args any) (*clientCall, error) {
 	raw, err := marshal(args)
 	if err != nil {
 		return nil, fmt.Errorf("mcp: arguments of tool %q: %w", name, err)
@@ -898,12 +1011,7 @@ func (cs *ClientSession) CallTool(ctx context.Context, name string, args any) (*
 	if raw != nil && raw[0] != '{' {
 		return nil, fmt.Errorf("mcp: arguments of tool %q must be a JSON object, not %.40s", name, raw)
 	}
-	call := &clientCall{method: methodToolsCall, params: &CallToolParams{Name: name, Arguments: raw}, offered: offersTools}
-	result, err := answer[CallToolResult](ctx, cs, call)
-	if err != nil {
-		return nil, err
-	}
-	return result, cs.checkOutput(name, result)
+	return &clientCall{method: methodToolsCall, params: &CallToolParams{Name: name, Arguments: raw}, offered: offersTools}, nil
 }
 
 // checkOutput validates a structured result.
@@ -1050,25 +1158,54 @@ func (c *clientConn) admit(in *incoming) (bool, *Error) {
 }
 
 func (c *clientConn) request(ctx context.Context, in *incoming) (any, error) {
-	o := &c.c.opts
-	switch {
-	case in.method == methodPing:
-		return &EmptyResult{}, nil
-	case in.method == methodRootsList && o.Roots != nil:
-		c.c.mu.Lock()
-		defer c.c.mu.Unlock()
-		return &ListRootsResult{Roots: c.c.roots}, nil
-	case in.method == methodRootsList:
-		return nil, Errorf(CodeMethodNotFound, "Roots not supported")
-	case in.method == methodCreateMessage && o.Sample != nil:
-		return c.sample(ctx, in)
-	case in.method == methodElicit && in.rev.elicits() && (o.Elicit != nil || o.Visit != nil):
-		return c.elicit(ctx, in)
+	if serve := clientMethod(in.method); serve != nil {
+		return serve(c, ctx, in)
 	}
-	return nil, Errorf(CodeMethodNotFound, "method %.100q is not offered by this client", in.method)
+	return nil, errNotOffered(in)
+}
+
+// clientMethod is how a client serves a method; nil if it does not.
+func clientMethod(name string) func(*clientConn, context.Context, *incoming) (any, error) {
+	switch name {
+	case methodPing:
+		return (*clientConn).ping
+	case methodRootsList:
+		return (*clientConn).listRoots
+	case methodCreateMessage:
+		return (*clientConn).sampleOrTask
+	case methodElicit:
+		return (*clientConn).elicitOrTask
+	case methodTasksGet:
+		return (*clientConn).getTask
+	case methodTasksResult:
+		return (*clientConn).taskResult
+	case methodTasksList:
+		return (*clientConn).listTasks
+	case methodTasksCancel:
+		return (*clientConn).cancelTask
+	}
+	return nil
+}
+
+func errNotOffered(in *incoming) *Error {
+	return Errorf(CodeMethodNotFound, "method %.100q is not offered by this client", in.method)
+}
+
+func (c *clientConn) ping(context.Context, *incoming) (any, error) { return &EmptyResult{}, nil }
+
+func (c *clientConn) listRoots(context.Context, *incoming) (any, error) {
+	if c.c.opts.Roots == nil {
+		return nil, Errorf(CodeMethodNotFound, "Roots not supported")
+	}
+	c.c.mu.Lock()
+	defer c.c.mu.Unlock()
+	return &ListRootsResult{Roots: c.c.roots}, nil
 }
 
 func (c *clientConn) sample(ctx context.Context, in *incoming) (any, error) {
+	if c.c.opts.Sample == nil {
+		return nil, errNotOffered(in)
+	}
 	p := &CreateMessageParams{}
 	err := decode(in.params, p)
 	if !in.rev.rich() {
@@ -1094,6 +1231,9 @@ func (c *clientConn) sample(ctx context.Context, in *incoming) (any, error) {
 }
 
 func (c *clientConn) elicit(ctx context.Context, in *incoming) (any, error) {
+	if !in.rev.elicits() || c.c.opts.Elicit == nil && c.c.opts.Visit == nil {
+		return nil, errNotOffered(in)
+	}
 	p := &ElicitParams{}
 	if err := decode(in.params, p); err != nil {
 		return nil, Errorf(CodeInvalidParams, "%s: %v", in.method, err)

@@ -103,9 +103,9 @@ func (id ID) key() string {
 // that code; a client's methods return the server's (use errors.As). Two Errors
 // are the same to errors.Is if their codes are.
 type Error struct {
-	Code    int
-	Message string
-	Data    json.RawMessage // any JSON value; nil: none
+	Code    int             `json:"code"`
+	Message string          `json:"message"`
+	Data    json.RawMessage `json:"data,omitempty"` // any JSON value; nil: none
 
 	status int         // of an HTTP answer, if nothing was written yet; 0: by the transport
 	header http.Header // likewise
@@ -577,6 +577,7 @@ type peer struct {
 	limit     int                             // requests running at once
 	malformed func(data []byte, reason error) // told of what is no message; nil: not told
 	done      chan struct{}                   // closed by failCalls, when there is a cause
+	late      func(token int64, r Progress)   // gets progress of calls that are answered, under mu; nil: nobody does
 	lose      func(*lostSession)              // told that the other side has ended the session
 	before    *peer                           // in whose place it is; nil: nobody's
 	mute      bool                            // does not answer what is no request: a client
@@ -1046,6 +1047,9 @@ func (p *peer) acceptProgress(in *incoming) {
 	defer p.mu.Unlock()
 	c := p.calls[n]
 	if c == nil {
+		if p.late != nil {
+			p.late(n, report)
+		}
 		return
 	}
 	if last := len(c.progress) - 1; last+1 >= maxProgress || c.progressSize >= maxWaiting {

@@ -31,6 +31,7 @@ var readingOrder = [][]string{
 	{"ask.go"},
 	{"server.go"},
 	{"client.go"},
+	{"tasks.go"},
 	{"stateless.go"},
 	{"streamable.go"},
 	{"streamableclient.go"},
@@ -40,7 +41,7 @@ var readingOrder = [][]string{
 
 // switches are the functions that lead from what stands earlier to what stands
 // later; each is one switch.
-var switches = []string{"serverMethod", "serverEra", "eraOf", "clientEra", "resultType"}
+var switches = []string{"serverMethod", "clientMethod", "serverEra", "eraOf", "clientEra", "resultType"}
 
 // TestReadingOrder holds the package to its promise: a file uses only what it and
 // the files above it declare.

@@ -102,14 +102,15 @@ var revisions = [...]struct {
 	links   bool // resource links
 	schemas bool // tools have output schemas, and structured results
 	polls   bool // a server may end a stream early and be polled
+	tasks   bool // tools may run as tasks
 	alone   bool // each request stands alone: no handshake, no session, no requests of the server
 }{
 	{},
 	{name: Revision20241105, batches: true},
 	{name: Revision20250326, batches: true, audio: true},
 	{name: Revision20250618, elicits: true, audio: true, links: true, schemas: true},
-	{name: Revision20251125, elicits: true, rich: true, audio: true, links: true, schemas: true, polls: true},
-	{name: Revision20260728, elicits: true, rich: true, audio: true, links: true, schemas: true, alone: true},
+	{name: Revision20251125, elicits: true, rich: true, audio: true, links: true, schemas: true, polls: true, tasks: true},
+	{name: Revision20260728, elicits: true, rich: true, audio: true, links: true, schemas: true, tasks: true, alone: true},
 }
 
 const (
@@ -125,6 +126,7 @@ func (r revision) audio() bool    { return revisions[r].audio }
 func (r revision) links() bool    { return revisions[r].links }
 func (r revision) schemas() bool  { return revisions[r].schemas }
 func (r revision) polls() bool    { return revisions[r].polls }
+func (r revision) tasks() bool    { return revisions[r].tasks }
 func (r revision) alone() bool    { return revisions[r].alone }
 
 // parseRevision finds a revision by its whole name; zero if it is not known.
@@ -166,6 +168,11 @@ const (
 	methodElicit        = "elicitation/create"
 	methodDiscover      = "server/discover"
 	methodListen        = "subscriptions/listen"
+	methodTasksGet      = "tasks/get"
+	methodTasksResult   = "tasks/result"
+	methodTasksList     = "tasks/list"
+	methodTasksUpdate   = "tasks/update"
+	methodTasksCancel   = "tasks/cancel"
 
 	noteInitialized         = "notifications/initialized"
 	noteCancelled           = "notifications/cancelled"
@@ -178,6 +185,8 @@ const (
 	noteResourceUpdated     = "notifications/resources/updated"
 	noteElicitationComplete = "notifications/elicitation/complete"
 	noteAcknowledged        = "notifications/subscriptions/acknowledged"
+	noteTaskStatus          = "notifications/tasks/status" // 2025-11-25
+	noteTask                = "notifications/tasks"        // 2026-07-28
 )
 
 // Keys of _meta that the protocol gives a meaning, from 2026-07-28 on (Base Protocol,
@@ -189,6 +198,9 @@ const (
 	metaServer       = "io.modelcontextprotocol/serverInfo"
 	metaLevel        = "io.modelcontextprotocol/logLevel"
 	metaSubscription = "io.modelcontextprotocol/subscriptionId"
+
+	metaRelatedTask = "io.modelcontextprotocol/related-task"             // 2025-11-25
+	metaImmediate   = "io.modelcontextprotocol/model-immediate-response" // 2025-11-25
 )
 
 // Codes of errors on the wire. Application errors should lie outside
@@ -285,9 +297,42 @@ type ServerCapabilities struct {
 	Prompts      *PromptCapability   `json:"prompts,omitempty"`
 	Resources    *ResourceCapability `json:"resources,omitempty"`
 	Tools        *ToolCapability     `json:"tools,omitempty"`
+	Tasks        *TaskCapability     `json:"tasks,omitempty" since:"2025-11-25" until:"2025-11-25"`
 	Extensions   Extensions          `json:"extensions,omitempty" since:"2026-07-28"`
 	Extra        Extra               `json:"-"`
 }
+
+// ExtensionTasks is the extension of 2026-07-28 by which tools may run as tasks.
+const ExtensionTasks = "io.modelcontextprotocol/tasks"
+
+// TaskCapability is present in a side that runs some of its requests as tasks
+// (2025-11-25; Tasks).
+type TaskCapability struct {
+	List     *Empty       `json:"list,omitempty"`
+	Cancel   *Empty       `json:"cancel,omitempty"`
+	Requests TaskRequests `json:"requests"`
+}
+
+// TaskRequests are the requests that may run as tasks.
+type TaskRequests struct {
+	Tools       *ToolTasks     `json:"tools,omitempty"`
+	Sampling    *SamplingTasks `json:"sampling,omitempty"`
+	Elicitation *ElicitTasks   `json:"elicitation,omitempty"`
+}
+
+// ToolTasks says that tools/call may; SamplingTasks and ElicitTasks say so of
+// sampling/createMessage and elicitation/create.
+type (
+	ToolTasks struct {
+		Call *Empty `json:"call,omitempty"`
+	}
+	SamplingTasks struct {
+		CreateMessage *Empty `json:"createMessage,omitempty"`
+	}
+	ElicitTasks struct {
+		Create *Empty `json:"create,omitempty"`
+	}
+)
 
 // Extensions are the extensions of the protocol that a side supports, with their
 // settings, by identifier ("com.example/name"). Settings are a JSON object.
@@ -320,6 +365,7 @@ type ClientCapabilities struct {
 	Roots        *RootCapability        `json:"roots,omitempty"`
 	Sampling     *SamplingCapability    `json:"sampling,omitempty"`
 	Elicitation  *ElicitationCapability `json:"elicitation,omitempty" since:"2025-06-18"`
+	Tasks        *TaskCapability        `json:"tasks,omitempty" since:"2025-11-25" until:"2025-11-25"`
 	Extensions   Extensions             `json:"extensions,omitempty" since:"2026-07-28"`
 	Extra        Extra                  `json:"-"`
 }
@@ -411,6 +457,7 @@ type SubscriptionFilter struct {
 	PromptsListChanged    bool     `json:"promptsListChanged,omitempty"`
 	ResourcesListChanged  bool     `json:"resourcesListChanged,omitempty"`
 	ResourceSubscriptions []string `json:"resourceSubscriptions,omitempty"` // URIs
+	TaskIDs               []string `json:"taskIds,omitempty"`               // where the client has declared ExtensionTasks
 }
 
 // SubscriptionsListenParams opens a subscription, and with the part of the filter
@@ -444,7 +491,31 @@ type Tool struct {
 	Annotations  *ToolAnnotations `json:"annotations,omitempty" since:"2025-03-26"`
 	Icons        []Icon           `json:"icons,omitempty" since:"2025-11-25"`
 	Meta         Meta             `json:"_meta,omitempty" since:"2025-06-18"`
-	Extra        Extra            `json:"-"`
+	// Execution says whether the tool may, or must, run as a task; nil: it does not.
+	// Clients of 2026-07-28 are not told: there the server decides, for those that can
+	// take a task.
+	Execution *ToolExecution `json:"execution,omitempty" since:"2025-11-25" until:"2025-11-25"`
+	// LateTask lets a call run in its request until its handler calls Request.Detach.
+	LateTask bool `json:"-"`
+	// ImmediateResponse is a text for the model to go on with while a task runs
+	// (2025-11-25); "": none.
+	ImmediateResponse string `json:"-"`
+	Extra             Extra  `json:"-"`
+}
+
+// ToolExecution says how a tool runs. TaskSupport is "optional" or "required"; ""
+// and "forbidden" mean that it is no task.
+type ToolExecution struct {
+	TaskSupport string `json:"taskSupport,omitempty"`
+}
+
+// tasks reports whether the tool may run as a task, and whether it must.
+func (t *Tool) tasks() (may, must bool) {
+	if t.Execution == nil {
+		return false, false
+	}
+	must = t.Execution.TaskSupport == "required"
+	return must || t.Execution.TaskSupport == "optional", must
 }
 
 // DisplayName returns the tool's name for people: its title, else the title of
@@ -498,6 +569,59 @@ type CallToolParams struct {
 	Meta      Meta            `json:"_meta,omitempty"`
 	Name      string          `json:"name" mcp:"required"`
 	Arguments json.RawMessage `json:"arguments,omitempty"` // a JSON object; nil: none
+	Task      *TaskMetadata   `json:"task,omitempty" since:"2025-11-25" until:"2025-11-25"`
+}
+
+// TaskMetadata asks for a request to run as a task (2025-11-25; Tasks).
+type TaskMetadata struct {
+	TTL *Milliseconds `json:"ttl,omitempty"` // how long its result is to be kept, from its creation; nil: as the receiver likes
+}
+
+// taskParams name a task.
+type taskParams struct {
+	Meta   Meta   `json:"_meta,omitempty"`
+	TaskID string `json:"taskId" mcp:"required"`
+}
+
+// A TaskStatus is the state of a task. From completed, failed and cancelled it does
+// not change any more.
+type TaskStatus string
+
+// The states of a task.
+const (
+	TaskWorking       TaskStatus = "working"
+	TaskInputRequired TaskStatus = "input_required"
+	TaskCompleted     TaskStatus = "completed"
+	TaskFailed        TaskStatus = "failed"
+	TaskCancelled     TaskStatus = "cancelled"
+)
+
+// Over reports whether the task has ended.
+func (s TaskStatus) Over() bool { return s == TaskCompleted || s == TaskFailed || s == TaskCancelled }
+
+// A Task is what is told of a request that goes on after its answer (2025-11-25;
+// Tasks. 2026-07-28; the extension io.modelcontextprotocol/tasks).
+type Task struct {
+	TaskID        string
+	Status        TaskStatus
+	StatusMessage string // for people; may be ""
+	CreatedAt     string // ISO 8601, as LastUpdatedAt
+	LastUpdatedAt string
+	TTL           *Milliseconds // how long it is kept, from its creation; nil: for ever
+	PollInterval  *Milliseconds // how long to wait between questions for it; nil: not said
+}
+
+// A CreateTaskResult is the answer to a request that goes on as a task.
+type CreateTaskResult struct {
+	Meta  Meta
+	Task  Task
+	Extra Extra // further members
+}
+
+// ListTasksResult is a page of tasks.
+type ListTasksResult struct {
+	Tasks      []*Task `json:"tasks" mcp:"skip-bad"`
+	NextCursor *string `json:"nextCursor,omitempty"`
 }
 
 // CallToolResult is what a tool answered. IsError marks a failure of the tool,
@@ -807,6 +931,7 @@ type CreateMessageParams struct {
 	Metadata         map[string]any     `json:"metadata,omitempty"` // for the model's provider
 	Tools            []*Tool            `json:"tools,omitempty" since:"2025-11-25"`
 	ToolChoice       *ToolChoice        `json:"toolChoice,omitempty" since:"2025-11-25"`
+	Task             *TaskMetadata      `json:"task,omitempty" since:"2025-11-25" until:"2025-11-25"`
 	Extra            Extra              `json:"-"`
 }
 
@@ -870,13 +995,14 @@ type ToolChoice struct {
 // ElicitParams asks the person in front of the client (Elicitation): for the
 // values of a form, or to visit a URL. See [Confirm], [FormFor] and [Visit].
 type ElicitParams struct {
-	Meta            Meta        `json:"_meta,omitempty"`
-	Mode            string      `json:"mode,omitempty" since:"2025-11-25"` // "form" (also "") or "url"
-	Message         string      `json:"message" mcp:"required"`
-	RequestedSchema *FormSchema `json:"requestedSchema,omitempty"`
-	URL             string      `json:"url,omitempty"`
-	ElicitationID   string      `json:"elicitationId,omitempty" until:"2025-11-25"` // URL mode; the server makes one where it is ""
-	Extra           Extra       `json:"-"`
+	Meta            Meta          `json:"_meta,omitempty"`
+	Mode            string        `json:"mode,omitempty" since:"2025-11-25"` // "form" (also "") or "url"
+	Message         string        `json:"message" mcp:"required"`
+	RequestedSchema *FormSchema   `json:"requestedSchema,omitempty"`
+	URL             string        `json:"url,omitempty"`
+	ElicitationID   string        `json:"elicitationId,omitempty" until:"2025-11-25"` // URL mode; the server makes one where it is ""
+	Task            *TaskMetadata `json:"task,omitempty" since:"2025-11-25" until:"2025-11-25"`
+	Extra           Extra         `json:"-"`
 }
 
 // A FormSchema describes a flat form.

@@ -192,6 +192,8 @@ func nameOf(method string) string {
 		return "name"
 	case methodResourcesRead:
 		return "uri"
+	case methodTasksGet, methodTasksUpdate, methodTasksCancel:
+		return "taskId"
 	}
 	return ""
 }

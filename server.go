@@ -46,6 +46,7 @@ const (
 	progressRate     = 50                    // and then, each second
 	maxMissedPings   = 3
 	stateLife        = 30 * time.Minute // of a requestState
+	cancelWait       = 2 * time.Second  // for a client to take that its task is not needed
 )
 
 // ServerOptions are the settings of a server. The zero value is right for most.
@@ -110,8 +111,78 @@ type ServerOptions struct {
 	StateKeys [][]byte
 	StateLife time.Duration
 
+	// Tasks is how tools that are marked for tasks run as such.
+	Tasks TaskOptions
+	// Extensions are what of the protocol's extensions the application supports.
+	Extensions Extensions
+
 	// CrashOnPanic lets a panic of a handler end the process, after it was logged.
 	CrashOnPanic bool
+}
+
+// TaskOptions are the settings for tasks.
+type TaskOptions struct {
+	// Store keeps the tasks; nil: in memory. Replicas may share one.
+	Store TaskStore
+	// TTL is how long a task is kept, from its creation, if the client does not say; 0
+	// means one hour. MaxTTL is the most that a client may ask for; 0 means 24 hours. A
+	// task that still runs then is cancelled.
+	TTL, MaxTTL time.Duration
+	// PollInterval is how long clients should wait between two looks at a task; 0 means
+	// one second.
+	PollInterval time.Duration
+}
+
+// A TaskStore keeps tasks. Its methods may be called at once. What it does not have,
+// any more, or not for that owner, is ErrNoTask.
+type TaskStore interface {
+	Create(ctx context.Context, t *TaskRecord) error
+	// Update changes a record atomically, adds one to its version, and returns it. change
+	// may be called again; if it fails nothing has changed.
+	Update(ctx context.Context, owner, id string, change func(*TaskRecord) error) (*TaskRecord, error)
+	// Wait returns a record as soon as its version is above after; at once for -1.
+	Wait(ctx context.Context, owner, id string, after int64) (*TaskRecord, error)
+	// List returns at most n records of an owner, in a fixed order, that come after a
+	// cursor, "" for the beginning; and the cursor for the rest, "" if there is none.
+	List(ctx context.Context, owner, cursor string, n int) (page []*TaskRecord, next string, err error)
+}
+
+// ErrNoTask is what a TaskStore returns where it has no such task.
+var ErrNoTask = errors.New("mcp: no such task")
+
+// A TaskRecord is all that is known of a task. It is written to JSON and back without
+// loss.
+type TaskRecord struct {
+	Owner         string // who may know of it; "": who knows its ID
+	ID            string
+	Version       int64
+	Method        string // of the request
+	Status        TaskStatus
+	StatusMessage string
+	Created       time.Time
+	Updated       time.Time // when the status changed last
+	TTL           time.Duration
+	PollInterval  time.Duration
+	Questions     []TaskQuestion        // that are open
+	Answers       map[string]TaskAnswer // by name of the question
+	Names         []string              // of all questions ever
+	Result        json.RawMessage       // nil: none
+	Error         *Error                // nil: none
+	ToolFailed    bool                  // Result is that of a tool, and has IsError
+}
+
+// A TaskQuestion is what a task wants to know of its requestor.
+type TaskQuestion struct {
+	Name    string
+	Method  string
+	Params  json.RawMessage
+	Claimed time.Time // until when somebody is asking it
+}
+
+// A TaskAnswer is the answer to a TaskQuestion: one of the two.
+type TaskAnswer struct {
+	Result json.RawMessage
+	Error  *Error
 }
 
 // An Interceptor wraps the serving of a request: it may refuse, look at the
@@ -142,6 +213,8 @@ type Server struct {
 	opts ServerOptions
 	log  *slog.Logger
 
+	memory   sync.Once     // makes ownTasks
+	ownTasks TaskStore     // where options name none
 	infoText []byte        // the _meta member of results of 2026-07-28
 	seals    []cipher.AEAD // of requestState
 
@@ -151,6 +224,7 @@ type Server struct {
 	templates registry[*templateEntry]
 	prompts   registry[*promptEntry]
 	had       mailBits                           // of what something was registered
+	hadTasks  bool                               // a tool was registered that may run as a task
 	caps      atomic.Pointer[ServerCapabilities] // what is offered; set with had
 	capsAlone atomic.Pointer[ServerCapabilities] // what is offered to lone requests; set with had
 	served    bool                               // a session was opened
@@ -270,6 +344,7 @@ func (s *Server) Run(ctx context.Context, c Conn) error {
 	d := newDuplex(c, ss.p)
 	ss.connect(d, d.windDown)
 	defer ss.end()
+	defer ss.host.end(over)
 	return d.run(ctx, nil)
 }
 
@@ -295,6 +370,10 @@ func add[T entry](s *Server, g *registry[T], bit mailBits, kind string, e T, err
 		g.entries, g.order = slices.Insert(g.entries, i, e), append(g.order, e)
 		clear(g.joined[:])
 		s.had |= bit
+		if t, ok := any(e).(*tool); ok {
+			may, _ := t.def.tasks()
+			s.hadTasks = s.hadTasks || may
+		}
 		s.offer()
 	}
 	if err != nil && !s.served {
@@ -771,6 +850,14 @@ func (s *Server) capabilities(later bool) *ServerCapabilities {
 	if s.opts.Complete != nil {
 		c.Completions = &Empty{}
 	}
+	c.Extensions = maps.Clone(s.opts.Extensions)
+	if s.hadTasks && later {
+		c.Tasks = &TaskCapability{Cancel: &Empty{}, Requests: TaskRequests{Tools: &ToolTasks{Call: &Empty{}}}}
+		if c.Extensions == nil {
+			c.Extensions = Extensions{}
+		}
+		c.Extensions[ExtensionTasks] = json.RawMessage("{}")
+	}
 	return c
 }
 
@@ -836,10 +923,14 @@ type Request struct {
 	session *session
 	in      *incoming
 	rev     revision
-	asker   asker
 	level   int // rank of the least important level that the client wants
 
+	late *lateTask // the call is, or may become, a task; nil: it will not
+
 	mu       sync.Mutex // guards the fields below
+	asker    asker      // nil: the client cannot be asked
+	detached bool       // the request is answered, and goes on as a task
+	related  string     // id of the task that is asked for; "": none
 	round    round      // of questions, where the client answers with another request
 	voice    voice      // nil: the request is over
 	token    ID         // for progress; zero: none wanted
@@ -880,8 +971,11 @@ type voice interface {
 // without server requests, the handler is run again from its start with the answers
 // so far. It must return the error of a question as it is.
 func (r *Request) Ask(ctx context.Context, questions ...Question) ([]Answer, error) {
+	r.mu.Lock()
+	asker := r.asker
+	r.mu.Unlock()
 	switch {
-	case r.asker == nil:
+	case asker == nil:
 		return nil, fmt.Errorf("mcp: %s cannot ask the client", r.Method)
 	case r.isOver():
 		return nil, ErrRequestOver
@@ -911,7 +1005,7 @@ func (r *Request) Ask(ctx context.Context, questions ...Question) ([]Answer, err
 		slices.Sort(missing)
 		return nil, fmt.Errorf("mcp: the client did not declare %s", strings.Join(slices.Compact(missing), ", "))
 	}
-	return r.asker.ask(ctx, r, list)
+	return asker.ask(ctx, r, list)
 }
 
 // Elicit asks the person in front of the client; see [Confirm] and [Visit]. The
@@ -1026,6 +1120,9 @@ func (r *Request) Logger() *slog.Logger { return slog.New(&logHandler{r: r}) }
 func (r *Request) over() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.detached {
+		return // as the task it speaks on
+	}
 	if r.held && r.voice != nil {
 		_ = r.sayProgressLocked(context.Background()) // the answer follows on the same way
 	}
@@ -1036,6 +1133,13 @@ func (r *Request) isOver() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.voice == nil
+}
+
+// isOpen reports whether a question has no answer.
+func (r *Request) isOpen() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.round.open) > 0
 }
 
 // arguments are the arguments of a tool call as they arrived.
@@ -1228,6 +1332,7 @@ type session struct {
 	opened atomic.Pointer[opening] // nil before initialize
 	level  atomic.Int32            // rank of the least important level that the client gets
 	values sync.Map                // the application's
+	host   *taskHost               // of tasks that begin in it
 	alone  bool                    // serves one exchange: has no use for what outlives it
 	lone   bool                    // serves requests of the stateless era only, of any client
 
@@ -1250,7 +1355,7 @@ type opening struct {
 }
 
 func (s *Server) newSession() *session {
-	ss := &session{s: s, ready: make(chan struct{}), gone: make(chan struct{})}
+	ss := &session{s: s, ready: make(chan struct{}), gone: make(chan struct{}), host: &taskHost{}}
 	ss.mail.wake = make(chan struct{}, 1)
 	ss.mail.log = s.log
 	ss.p = newPeer(ss, s.log)
@@ -1490,9 +1595,22 @@ func (r *Request) askOne(ctx context.Context, q *Question) (Answer, error) {
 		q.Elicit = &c
 		r.session.elicited(c.ElicitationID, true)
 	}
-	method, params := q.method()
+	asked := q.asTask(r.Capabilities, r.rev)
+	method, params := asked.method()
 	limit := r.server.opts.AskTimeout
-	result, err := r.in.p.call(ctx, r.in.a.out, method, params, callOptions{rev: r.rev, idle: limit, max: limit})
+	o := callOptions{rev: r.rev, idle: limit, max: limit}
+	r.mu.Lock()
+	if r.related != "" {
+		o.meta = relatedTask(r.related)
+	}
+	r.mu.Unlock()
+	result, err := r.in.p.call(ctx, r.in.a.out, method, params, o)
+	if task := result.member("task"); err == nil && q.Task != nil && task.present() {
+		method, params := methodTasksResult, &taskParams{TaskID: task.member("taskId").str()}
+		if result, err = r.in.p.call(ctx, r.in.a.out, method, params, o); ctx.Err() != nil {
+			_, _ = r.in.p.call(context.WithoutCancel(ctx), r.in.a.out, methodTasksCancel, params, callOptions{rev: r.rev, idle: cancelWait})
+		}
+	}
 	var e *Error
 	if errors.As(err, &e) {
 		err = &refusal{method, e}
@@ -1573,7 +1691,17 @@ func serverMethod(name string) method {
 	case methodToolsList:
 		return method{params[ListParams], (*Server).listTools, offersTools, false, everywhere}
 	case methodToolsCall:
-		return method{params[CallToolParams], (*Server).callTool, offersTools, false, everywhere}
+		return method{params[CallToolParams], (*Server).callToolOrTask, offersTools, false, everywhere}
+	case methodTasksGet:
+		return method{params[taskParams], (*Server).getTask, offersTasks, false, everywhere}
+	case methodTasksResult:
+		return method{params[taskParams], (*Server).taskResult, offersTasks, false, onlySession}
+	case methodTasksList:
+		return method{params[ListParams], (*Server).listTasks, offersTasks, false, onlySession}
+	case methodTasksCancel:
+		return method{params[taskParams], (*Server).cancelTask, offersTasks, false, everywhere}
+	case methodTasksUpdate:
+		return method{params[updateTaskParams], (*Server).updateTask, offersTasks, false, onlyAlone}
 	case methodResourcesList:
 		return method{params[ListParams], (*Server).listResources, offersResources, false, everywhere}
 	case methodTemplatesList:
@@ -1618,6 +1746,11 @@ func (s *Server) initialize(_ context.Context, r *Request, params any) (any, err
 	offers, caps := r.session.offers(), p.Capabilities
 	if r.session.alone {
 		caps = &ClientCapabilities{} // an answer would find no way back
+	}
+	if offers.Tasks != nil && r.Identity != nil {
+		c, tasks := *offers, *offers.Tasks
+		tasks.List, c.Tasks = &Empty{}, &tasks
+		offers = &c
 	}
 	r.session.opened.Store(&opening{rev, p.ClientInfo, caps, offers})
 	result := &InitializeResult{ProtocolVersion: rev.String(), Capabilities: offers, ServerInfo: &s.info}
@@ -1752,24 +1885,24 @@ func (r *Request) visible(kind, name string) bool {
 	return f == nil || f(r, kind, name)
 }
 
-func (s *Server) callTool(ctx context.Context, r *Request, params any) (any, error) {
-	p := params.(*CallToolParams)
+// prepareCall finds a tool and validates the arguments; early is the result where they
+// do not fit.
+func (s *Server) prepareCall(r *Request, p *CallToolParams) (t *tool, early any, err error) {
 	t, ok := find(r, &s.tools, "tool", p.Name)
 	if !ok {
-		return nil, Errorf(CodeInvalidParams, "unknown tool %.200q", p.Name)
+		return nil, nil, Errorf(CodeInvalidParams, "unknown tool %.200q", p.Name)
 	}
 	args := r.arguments()
 	switch {
 	case !args.present():
 		args, p.Arguments = noArguments.root(), nil
 	case args.kind() != kindObject:
-		return nil, Errorf(CodeInvalidParams, "tools/call: arguments must be an object, not %.40s", args.raw())
+		return nil, nil, Errorf(CodeInvalidParams, "tools/call: arguments must be an object, not %.40s", args.raw())
 	}
 	if err := t.input.validate(args); err != nil {
-		return toolError(fmt.Sprintf("invalid arguments for tool %q: %v", p.Name, err)), nil
+		return nil, toolError(fmt.Sprintf("invalid arguments for tool %q: %v", p.Name, err)), nil
 	}
-	result, err := t.handler(ctx, r, p)
-	return t.finish(s, result, err)
+	return t, nil, nil
 }
 
 // noArguments is {}.
@@ -2321,4 +2454,97 @@ func (m *mailbox) empty() (items []mailItem) {
 	items = append(items, m.items...)
 	m.lists, m.uris, m.items = 0, nil, nil
 	return items
+}
+
+var errHostEnded = errors.New("mcp: the server ended before the task")
+
+// over is a context that has ended.
+var over = func() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return ctx
+}()
+
+// A taskHost runs the handlers of tasks: those of a connection, or of an HTTP handler.
+// The zero host is ready; end ends it.
+type taskHost struct {
+	mu     sync.Mutex // guards the fields below
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	ended  bool
+	work   sync.WaitGroup
+}
+
+// run runs f on a goroutine, until the host ends at the latest. ctx gives its values.
+func (h *taskHost) run(ctx context.Context, f func(ctx context.Context, cancel context.CancelCauseFunc)) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.ended {
+		return errHostEnded
+	}
+	if h.ctx == nil {
+		h.ctx, h.cancel = context.WithCancelCause(context.Background())
+	}
+	inner, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(h.ctx, func() { cancel(errHostEnded) })
+	h.work.Go(func() { // ends with f
+		defer cancel(nil)
+		defer stop()
+		f(inner, cancel)
+	})
+	return nil
+}
+
+// end lets no more tasks begin, waits for those that run as long as ctx lets it, and
+// then ends them.
+func (h *taskHost) end(ctx context.Context) {
+	h.mu.Lock()
+	h.ended = true
+	cancel := h.cancel
+	h.mu.Unlock()
+	if cancel == nil {
+		return
+	}
+	done := make(chan struct{})
+	go func() { h.work.Wait(); close(done) }() // ends with the tasks
+	select {
+	case <-done:
+	case <-ctx.Done():
+		cancel(errHostEnded)
+		select {
+		case <-done:
+		case <-time.After(handlersGrace):
+		}
+	}
+	cancel(errHostEnded)
+}
+
+// A runningTask is the handler of a task at work.
+type runningTask struct {
+	store  TaskStore
+	owner  string
+	id     string
+	tell   func(*TaskRecord)       // that the status has changed; nil: nobody wants to know
+	cancel context.CancelCauseFunc // ends the handler
+}
+
+// A lateTask is a call that is, or may become, a task.
+type lateTask struct {
+	t       *tool
+	p       *CallToolParams
+	created chan *CreateTaskResult // has room for the one that becomeTask sends
+	done    chan outcome           // has room for the end of a call that was no task
+	task    *runningTask           // set by becomeTask, on the handler's goroutine or before that begins
+}
+
+// An outcome is how a call ended.
+type outcome struct {
+	result any
+	err    error
+}
+
+// relatedTask is the _meta of what belongs to a task (2025-11-25; Tasks, Associating
+// Messages).
+func relatedTask(id string) Meta {
+	return Meta{metaRelatedTask: map[string]string{"taskId": id}}
 }

@@ -178,13 +178,6 @@ func (replayAsker) ask(_ context.Context, r *Request, questions []Question) ([]A
 	return answers, nil
 }
 
-// isOpen reports whether a question has no answer.
-func (r *Request) isOpen() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return len(r.round.open) > 0
-}
-
 // closeStateless makes of a result, or an error, what the era has for it.
 func closeStateless(r *Request, result any, err error) (any, error) {
 	var e *Error
@@ -278,7 +271,8 @@ type statelessResult struct {
 }
 
 func (c *statelessResult) appendTo(b []byte, rev revision) ([]byte, error) {
-	b = append(append(b, `{"resultType":"complete",`...), c.r.server.infoText...)
+	b = append(append(append(b, `{"resultType":"`...), resultType(c.result)...), `",`...)
+	b = append(b, c.r.server.infoText...)
 	result, meta := splitMeta(c.result)
 	if len(meta) > 0 {
 		var err error
@@ -300,6 +294,15 @@ func (c *statelessResult) appendTo(b []byte, rev revision) ([]byte, error) {
 	}
 	b[start] = ','
 	return b, nil
+}
+
+// resultType says what a result is.
+func resultType(result any) string {
+	switch result.(type) {
+	case *CreateTaskResult:
+		return "task"
+	}
+	return "complete"
 }
 
 // splitMeta takes the _meta out of a result.
@@ -436,6 +439,8 @@ type subscription struct {
 	want SubscriptionFilter // what is granted
 	uris map[string]bool
 	mail mailbox
+
+	tasks sync.WaitGroup // who follow tasks
 }
 
 // listen serves subscriptions/listen (2026-07-28; Subscriptions): it runs until the
@@ -450,8 +455,13 @@ func (s *Server) listen(ctx context.Context, r *Request, params any) (any, error
 	sub.mail.begin()
 	s.hear(sub)
 	defer sub.end()
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
 	if err := sub.say(ctx, noteAcknowledged, &SubscriptionsListenParams{Notifications: &sub.want}); err != nil {
 		return nil, err
+	}
+	for _, id := range sub.want.TaskIDs {
+		sub.tasks.Go(func() { sub.followTask(ctx, id) }) // ends with ctx
 	}
 	for {
 		select {
@@ -475,8 +485,16 @@ func (sub *subscription) grant(ctx context.Context, f *SubscriptionFilter) *Erro
 		PromptsListChanged:   f.PromptsListChanged && c.Prompts != nil,
 		ResourcesListChanged: f.ResourcesListChanged && c.Resources != nil,
 	}
-	if len(f.ResourceSubscriptions) > maxSubscriptions {
-		return Errorf(CodeInvalidParams, "%d resourceSubscriptions: the limit is %d", len(f.ResourceSubscriptions), maxSubscriptions)
+	if n := len(f.ResourceSubscriptions) + len(f.TaskIDs); n > maxSubscriptions {
+		return Errorf(CodeInvalidParams, "%d resourceSubscriptions and taskIds: the limit is %d", n, maxSubscriptions)
+	}
+	for _, id := range f.TaskIDs {
+		if !sub.r.declaresTasks() {
+			return MissingCapability(needsTasks)
+		}
+		if _, err := s.taskStore().Wait(ctx, sub.r.owner(), id, -1); err == nil && !slices.Contains(sub.want.TaskIDs, id) {
+			sub.want.TaskIDs = append(sub.want.TaskIDs, id)
+		}
 	}
 	for _, uri := range f.ResourceSubscriptions {
 		if !offersUpdates(c) || sub.uris[uri] || len(uri) > maxKept {
@@ -554,7 +572,23 @@ func (sub *subscription) over(ctx context.Context) (any, error) {
 	return &EmptyResult{Meta: Meta{metaSubscription: sub.id}}, nil
 }
 
+// followTask tells a subscription of a task's present state, and of each change.
+func (sub *subscription) followTask(ctx context.Context, id string) {
+	for after := int64(-1); ; {
+		rec, err := sub.r.server.taskStore().Wait(ctx, sub.r.owner(), id, after)
+		if err != nil {
+			return
+		}
+		after = rec.Version
+		sub.mail.post(mailItem{noteTask, detailedTask{rec}})
+		if rec.Status.Over() {
+			return
+		}
+	}
+}
+
 func (sub *subscription) end() {
+	sub.tasks.Wait()
 	s := sub.r.server
 	s.unhear(sub)
 	if f := s.opts.Unsubscribed; f != nil {
@@ -572,11 +606,8 @@ type cancelledParams struct {
 // What the client does, from here on.
 
 const (
-	probeTimeout  = 5 * time.Second // for the answer to the first request, where silence is one
-	maxRounds     = 16
-	listenWait    = 500 * time.Millisecond // for a subscription at the beginning of a session
-	roundPause    = 100 * time.Millisecond // before a call is repeated that nothing was asked for, at first
-	maxRoundPause = 10 * time.Second
+	probeTimeout = 5 * time.Second        // for the answer to the first request, where silence is one
+	listenWait   = 500 * time.Millisecond // for a subscription at the beginning of a session
 )
 
 // open asks the server what it is (Discovery).
@@ -725,6 +756,10 @@ func (statelessEra) prepare(cs *ClientSession, c *clientCall) (callOptions, erro
 		o.header[headerName] = []string{encodeHeader(p.Name)}
 	case *ReadResourceParams:
 		o.header[headerName] = []string{encodeHeader(p.URI)}
+	case *taskParams:
+		o.header[headerName] = []string{encodeHeader(p.TaskID)}
+	case *updateTaskParams:
+		o.header[headerName] = []string{encodeHeader(p.TaskID)}
 	}
 	return o, nil
 }
@@ -807,6 +842,9 @@ func (statelessEra) settle(ctx context.Context, cs *ClientSession, c *clientCall
 	switch kind := v.member("resultType"); {
 	case !kind.present() || kind.is("complete"):
 		return false, nil
+	case kind.is("task") && c.method == methodToolsCall && !cs.conn.c.opts.NoTasks:
+		c.created = v
+		return false, nil
 	case kind.is("input_required") && (c.method == methodToolsCall || c.method == methodPromptsGet || c.method == methodResourcesRead):
 		return true, cs.answerRound(ctx, c, v)
 	default:
@@ -858,7 +896,7 @@ func (cs *ClientSession) answerRound(ctx context.Context, c *clientCall, v value
 	}
 	a.answers = map[string]json.RawMessage{}
 	for name, q := range questions.members() {
-		answer, err := cs.answerOne(ctx, c, name.str(), q)
+		answer, err := a.answer(ctx, cs, name.str(), q)
 		if err != nil {
 			return fmt.Errorf("mcp: %s: the server asks for %.100q: %w", c.method, name.str(), err)
 		}
@@ -868,43 +906,6 @@ func (cs *ClientSession) answerRound(ctx context.Context, c *clientCall, v value
 		return a.pause(ctx)
 	}
 	return nil
-}
-
-// pause waits before a call is repeated for which nothing was done.
-func (a *clientRound) pause(ctx context.Context) error {
-	t := time.NewTimer(min(roundPause<<min(a.rounds, 10), maxRoundPause))
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return causeOf(ctx)
-	}
-}
-
-// answerOne answers a question with the application's functions, as if it had come as
-// a request.
-func (cs *ClientSession) answerOne(ctx context.Context, c *clientCall, name string, q value) (json.RawMessage, error) {
-	rev := cs.conn.rev()
-	in := &incoming{message: message{kind: requestMessage, method: q.member("method").str(), params: q.member("params")}, p: cs.conn.p, rev: rev, ctx: ctx}
-	visit := ""
-	if in.method == methodElicit && in.params.member("mode").is("url") {
-		visit = name + " " + in.params.member("url").str()
-	}
-	if c.round.agreed[visit] { // the person was there, and the server knows it not yet
-		return json.RawMessage(`{"action":"accept"}`), c.round.pause(ctx)
-	}
-	result, err := cs.conn.p.protect(in)
-	if err != nil {
-		return nil, err
-	}
-	if r, ok := result.(*ElicitResult); ok && visit != "" && r.Accepted() {
-		if c.round.agreed == nil {
-			c.round.agreed = map[string]bool{}
-		}
-		c.round.agreed[visit] = true
-	}
-	return appendJSON(nil, result, rev)
 }
 
 // listenAtFirst subscribes to the changes that the application has functions for. A

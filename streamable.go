@@ -122,7 +122,8 @@ type HTTPHandler struct {
 	// means one second.
 	Retry time.Duration
 
-	crew crew // runs the handlers of all sessions
+	crew crew     // runs the handlers of all sessions
+	host taskHost // runs those of tasks
 
 	mu          sync.Mutex                     // guards the fields below
 	open        map[*session]func(cause error) // all that is not ended yet, and how to end it
@@ -577,6 +578,7 @@ func (h *HTTPHandler) lone() (*session, *Error) {
 		return nil, errDraining
 	case h.loneSession == nil:
 		ss := h.Server.newSession()
+		ss.host = &h.host
 		ss.lone, ss.p.limit = true, cmp.Or(h.MaxSessions, defaultSessions)
 		if h.open == nil {
 			h.open = map[*session]func(error){}
@@ -761,6 +763,7 @@ func (h *HTTPHandler) newSession(identity *Identity) (*httpSession, *Error) {
 			WithHTTP(http.StatusInternalServerError, nil)
 	}
 	s := &httpSession{session: h.Server.newSession(), h: h, id: id, identity: identity, exchanges: 1}
+	s.host = &h.host
 	if e := h.enroll(s.session, s.close); e != nil {
 		s.end()
 		return nil, e

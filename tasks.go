@@ -1,0 +1,1367 @@
+package mcp
+
+// Tasks: requests that go on after their answer. There are two dialects: the feature
+// of 2025-11-25 (the client asks for a task, on both sides), and the extension
+// io.modelcontextprotocol/tasks of 2026-07-28 (the server decides). Both are views of
+// one record with one state machine, in a TaskStore that replicas can share. A handler
+// at work is known to its record by owner and id only: answers and cancellation reach
+// it through the store.
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+)
+
+const (
+	defaultTaskTTL   = time.Hour
+	defaultTaskLimit = 24 * time.Hour
+	defaultTaskPoll  = time.Second
+	minTaskPoll      = 10 * time.Millisecond
+	maxTasks         = 10_000    // in memory
+	maxTasksOfOne    = 1_000     // of one owner
+	maxTaskBytes     = 256 << 20 // of results in memory
+	tasksPage        = 100
+)
+
+// What the state machine refuses.
+var (
+	errTaskOver = errors.New("the task is over")
+	errNoTask   = Errorf(CodeInvalidParams, "no such task, or not any more")
+)
+
+// move changes the status. Nothing leads out of the states that are an end.
+func (t *TaskRecord) move(to TaskStatus, message string) error {
+	if t.Status.Over() {
+		return errTaskOver
+	}
+	t.Status, t.StatusMessage, t.Updated = to, message, time.Now()
+	if to.Over() {
+		t.Questions, t.Answers = nil, nil
+	}
+	return nil
+}
+
+// ask adds questions to those that the requestor has to answer. A name is never used
+// twice.
+func (t *TaskRecord) ask(questions []Question, rev revision) (names []string, err error) {
+	for i := range questions {
+		method, params := questions[i].method()
+		raw, err := appendJSON(nil, params, newest)
+		if err != nil {
+			return nil, err
+		}
+		name := questions[i].Name
+		for n := 2; slices.Contains(t.Names, name); n++ {
+			name = questions[i].Name + "-" + strconv.Itoa(n)
+		}
+		t.Names = append(t.Names, name)
+		t.Questions = append(t.Questions, TaskQuestion{Name: name, Method: method, Params: raw})
+		names = append(names, name)
+	}
+	return names, t.move(TaskInputRequired, "")
+}
+
+// answer takes an answer. One for a question that is not open is ignored.
+func (t *TaskRecord) answer(name string, a TaskAnswer) error {
+	i := slices.IndexFunc(t.Questions, func(q TaskQuestion) bool { return q.Name == name })
+	if i < 0 || t.Status.Over() {
+		return nil
+	}
+	t.Questions = slices.Delete(t.Questions, i, i+1)
+	if t.Answers == nil {
+		t.Answers = map[string]TaskAnswer{}
+	}
+	t.Answers[name] = a
+	if len(t.Questions) > 0 {
+		return nil
+	}
+	return t.move(TaskWorking, "")
+}
+
+// finish ends the task with its outcome.
+func (t *TaskRecord) finish(result json.RawMessage, e *Error) error {
+	status, message := TaskCompleted, ""
+	if e != nil {
+		status, message = TaskFailed, e.Message
+	}
+	if err := t.move(status, message); err != nil {
+		return err
+	}
+	t.Result, t.Error = result, e
+	return nil
+}
+
+// expires is when the task may be forgotten; zero: never.
+func (t *TaskRecord) expires() time.Time {
+	if t.TTL <= 0 {
+		return time.Time{}
+	}
+	return t.Created.Add(t.TTL)
+}
+
+func (t *TaskRecord) clone() *TaskRecord {
+	c := *t
+	c.Questions, c.Names, c.Answers = slices.Clone(t.Questions), slices.Clone(t.Names), maps.Clone(t.Answers)
+	return &c
+}
+
+// question is an open question as it was asked.
+func (q *TaskQuestion) question() (Question, error) {
+	out := Question{Name: q.Name}
+	var into any
+	switch q.Method {
+	case methodElicit:
+		out.Elicit = &ElicitParams{}
+		into = out.Elicit
+	case methodCreateMessage:
+		out.Sample = &CreateMessageParams{}
+		into = out.Sample
+	default:
+		out.Roots = true
+		return out, nil
+	}
+	return out, decodeJSON(q.Params, into)
+}
+
+// view is a record as its owner sees it.
+func (t *TaskRecord) view(rev revision) Task {
+	v := Task{TaskID: t.ID, Status: t.Status, StatusMessage: t.StatusMessage, CreatedAt: stamp(t.Created), LastUpdatedAt: stamp(t.Updated)}
+	if t.ToolFailed && !rev.alone() {
+		v.Status = TaskFailed // which in the stateless era is for errors of the protocol
+	}
+	poll, ttl := Milliseconds(t.PollInterval.Milliseconds()), Milliseconds(t.TTL.Milliseconds())
+	if v.PollInterval = &poll; ttl > 0 {
+		v.TTL = &ttl
+	}
+	return v
+}
+
+func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
+
+// appendMembers writes the task's members in the words of a revision.
+func (t *Task) appendMembers(b []byte, rev revision) []byte {
+	b = appendString(append(b, `"taskId":`...), t.TaskID)
+	b = appendString(append(b, `,"status":`...), string(t.Status))
+	if t.StatusMessage != "" {
+		b = appendString(append(b, `,"statusMessage":`...), t.StatusMessage)
+	}
+	b = appendString(append(b, `,"createdAt":`...), t.CreatedAt)
+	b = appendString(append(b, `,"lastUpdatedAt":`...), t.LastUpdatedAt)
+	ttl, poll := `,"ttl":`, `,"pollInterval":`
+	if rev.alone() {
+		ttl, poll = `,"ttlMs":`, `,"pollIntervalMs":`
+	}
+	if b = append(b, ttl...); t.TTL != nil {
+		b = strconv.AppendInt(b, int64(*t.TTL), 10)
+	} else {
+		b = append(b, "null"...)
+	}
+	if t.PollInterval != nil {
+		b = strconv.AppendInt(append(b, poll...), int64(*t.PollInterval), 10)
+	}
+	return b
+}
+
+func (t *Task) appendTo(b []byte, rev revision) ([]byte, error) {
+	return append(t.appendMembers(append(b, '{'), rev), '}'), nil
+}
+
+// MarshalJSON writes the task as 2026-07-28 does.
+func (t *Task) MarshalJSON() ([]byte, error) { return t.appendTo(nil, newest) }
+
+// UnmarshalJSON reads a task as either revision writes it.
+func (t *Task) UnmarshalJSON(data []byte) error {
+	var w struct {
+		TaskID        string        `json:"taskId" mcp:"required"`
+		Status        TaskStatus    `json:"status" mcp:"required"`
+		StatusMessage string        `json:"statusMessage"`
+		CreatedAt     string        `json:"createdAt"`
+		LastUpdatedAt string        `json:"lastUpdatedAt"`
+		TTL           *Milliseconds `json:"ttl"`
+		TTLMs         *Milliseconds `json:"ttlMs"`
+		Poll          *Milliseconds `json:"pollInterval"`
+		PollMs        *Milliseconds `json:"pollIntervalMs"`
+	}
+	if err := decodeJSON(data, &w); err != nil {
+		return err
+	}
+	*t = Task{w.TaskID, w.Status, w.StatusMessage, w.CreatedAt, w.LastUpdatedAt, cmp.Or(w.TTL, w.TTLMs), cmp.Or(w.Poll, w.PollMs)}
+	switch {
+	case t.TaskID == "":
+		return &decodeError{"taskId", "missing"}
+	case t.Status == "":
+		return &decodeError{"status", "missing"}
+	}
+	return nil
+}
+
+func (c *CreateTaskResult) appendTo(b []byte, rev revision) ([]byte, error) {
+	b = append(b, '{')
+	var err error
+	if len(c.Meta) > 0 {
+		if b, err = appendJSON(append(b, `"_meta":`...), c.Meta, rev); err != nil {
+			return b, err
+		}
+		b = append(b, ',')
+	}
+	for _, name := range sortedKeys(c.Extra) {
+		if b, err = appendRaw(append(appendString(b, name), ':'), c.Extra[name]); err != nil {
+			return b, err
+		}
+		b = append(b, ',')
+	}
+	if rev.alone() {
+		return append(c.Task.appendMembers(b, rev), '}'), nil
+	}
+	return append(c.Task.appendMembers(append(b, `"task":{`...), rev), "}}"...), nil
+}
+
+func (r *ListTasksResult) appendTo(b []byte, rev revision) ([]byte, error) {
+	b = append(b, `{"tasks":[`...)
+	for i, t := range r.Tasks {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		b = append(t.appendMembers(append(b, '{'), rev), '}')
+	}
+	b = append(b, ']')
+	if r.NextCursor != nil {
+		b = appendString(append(b, `,"nextCursor":`...), *r.NextCursor)
+	}
+	return append(b, '}'), nil
+}
+
+// A detailedTask is a task with what its state has beside it (tasks/get of 2026-07-28).
+type detailedTask struct{ rec *TaskRecord }
+
+func (d detailedTask) appendTo(b []byte, rev revision) ([]byte, error) {
+	t, err := d.rec.view(rev), error(nil)
+	b = t.appendMembers(append(b, '{'), rev)
+	switch d.rec.Status {
+	case TaskInputRequired:
+		b = append(b, `,"inputRequests":{`...)
+		for i, q := range d.rec.Questions {
+			if i > 0 {
+				b = append(b, ',')
+			}
+			b = appendString(append(appendString(b, q.Name), `:{"method":`...), q.Method)
+			b = append(append(append(b, `,"params":`...), q.Params...), '}')
+		}
+		b = append(b, '}')
+	case TaskCompleted:
+		b, err = appendOutcome(append(b, `,"result":`...), d.rec, rev, nil)
+	case TaskFailed:
+		b, err = appendJSON(append(b, `,"error":`...), d.rec.wireError(), rev)
+	}
+	return append(b, '}'), err
+}
+
+func (t *TaskRecord) wireError() *Error {
+	return cmp.Or(t.Error, Errorf(CodeInternalError, "internal error"))
+}
+
+// appendOutcome writes the result of a task for a revision, with more _meta.
+func appendOutcome(b []byte, rec *TaskRecord, rev revision, meta Meta) ([]byte, error) {
+	if rec.Method != methodToolsCall {
+		var plain map[string]json.RawMessage
+		if err := json.Unmarshal(rec.Result, &plain); err != nil {
+			return b, err
+		}
+		if meta != nil {
+			plain["_meta"], _ = marshal(meta)
+		}
+		return appendJSON(b, plain, rev)
+	}
+	result := &CallToolResult{}
+	if err := decodeJSON(rec.Result, result); err != nil {
+		return b, err
+	}
+	for key, value := range meta {
+		if result.Meta == nil {
+			result.Meta = Meta{}
+		}
+		result.Meta[key] = value
+	}
+	start := len(b)
+	b, err := appendJSON(b, result, rev)
+	if err == nil && rev.alone() {
+		b = slices.Insert(b, start+1, []byte(`"resultType":"complete",`)...)
+	}
+	return b, err
+}
+
+// A taskOutcome is the answer to tasks/result: what the request itself would have got.
+type taskOutcome struct{ rec *TaskRecord }
+
+func (o taskOutcome) appendTo(b []byte, rev revision) ([]byte, error) {
+	return appendOutcome(b, o.rec, rev, relatedTask(o.rec.ID))
+}
+
+// memoryTasks keep tasks in memory: at most 10,000, 1,000 of one owner, and 256 MiB of
+// results, of which the oldest that are over make room for new ones.
+type memoryTasks struct {
+	mu    sync.Mutex           // guards the fields below
+	tasks map[string]*keptTask // by id
+	bytes int
+}
+
+type keptTask struct {
+	rec     *TaskRecord
+	changed gate // guarded by memoryTasks.mu
+}
+
+// NewTaskStore returns a TaskStore in memory.
+func NewTaskStore() TaskStore { return &memoryTasks{tasks: map[string]*keptTask{}} }
+
+// taskStore is where the server keeps tasks.
+func (s *Server) taskStore() TaskStore {
+	if s.opts.Tasks.Store != nil {
+		return s.opts.Tasks.Store
+	}
+	s.memory.Do(func() { s.ownTasks = NewTaskStore() })
+	return s.ownTasks
+}
+
+// find finds a task that is not expired. The lock must be held.
+func (m *memoryTasks) find(owner, id string) *keptTask {
+	k := m.tasks[id]
+	if k == nil || k.rec.Owner != owner {
+		return nil
+	}
+	if end := k.rec.expires(); !end.IsZero() && !time.Now().Before(end) {
+		m.drop(k)
+		return nil
+	}
+	return k
+}
+
+func (m *memoryTasks) drop(k *keptTask) {
+	delete(m.tasks, k.rec.ID)
+	m.bytes -= len(k.rec.Result)
+	k.changed.open()
+}
+
+func (m *memoryTasks) Create(_ context.Context, t *TaskRecord) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	own := 0
+	for _, k := range m.tasks {
+		if m.find(k.rec.Owner, k.rec.ID) != nil && k.rec.Owner == t.Owner {
+			own++
+		}
+	}
+	if own >= maxTasksOfOne || len(m.tasks) >= maxTasks {
+		return Errorf(CodeInternalError, "too many tasks: the limits are %d of one caller and %d in all", maxTasksOfOne, maxTasks).
+			WithHTTP(http.StatusServiceUnavailable, http.Header{"Retry-After": {"10"}})
+	}
+	m.tasks[t.ID] = &keptTask{rec: t.clone()}
+	return nil
+}
+
+func (m *memoryTasks) Update(_ context.Context, owner, id string, change func(*TaskRecord) error) (*TaskRecord, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	k := m.find(owner, id)
+	if k == nil {
+		return nil, ErrNoTask
+	}
+	c := k.rec.clone()
+	if err := change(c); err != nil {
+		return nil, err
+	}
+	c.Version++
+	m.bytes += len(c.Result) - len(k.rec.Result)
+	k.rec = c
+	k.changed.open()
+	for m.bytes > maxTaskBytes && m.dropOldest(id) {
+	}
+	return c.clone(), nil
+}
+
+// dropOldest forgets the task that has been over for the longest time, but not one.
+func (m *memoryTasks) dropOldest(but string) bool {
+	var oldest *keptTask
+	for id, k := range m.tasks {
+		if id != but && k.rec.Status.Over() && (oldest == nil || k.rec.Updated.Before(oldest.rec.Updated)) {
+			oldest = k
+		}
+	}
+	if oldest != nil {
+		m.drop(oldest)
+	}
+	return oldest != nil
+}
+
+func (m *memoryTasks) Wait(ctx context.Context, owner, id string, after int64) (*TaskRecord, error) {
+	for {
+		m.mu.Lock()
+		k := m.find(owner, id)
+		if k == nil {
+			m.mu.Unlock()
+			return nil, ErrNoTask
+		}
+		if k.rec.Version > after {
+			defer m.mu.Unlock()
+			return k.rec.clone(), nil
+		}
+		changed, end := k.changed.wait(), k.rec.expires()
+		m.mu.Unlock()
+		var expired <-chan time.Time
+		if !end.IsZero() {
+			t := time.NewTimer(time.Until(end))
+			defer t.Stop()
+			expired = t.C
+		}
+		select {
+		case <-changed:
+		case <-expired:
+		case <-ctx.Done():
+			return nil, causeOf(ctx)
+		}
+	}
+}
+
+func (m *memoryTasks) List(_ context.Context, owner, cursor string, n int) ([]*TaskRecord, string, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var own []*TaskRecord
+	for _, k := range m.tasks {
+		if k.rec.Owner == owner && m.find(owner, k.rec.ID) != nil {
+			own = append(own, k.rec.clone())
+		}
+	}
+	place := func(t *TaskRecord) string { return fmt.Sprintf("%020d %s", t.Created.UnixNano(), t.ID) }
+	slices.SortFunc(own, func(a, b *TaskRecord) int { return cmp.Compare(place(a), place(b)) })
+	i, found := slices.BinarySearchFunc(own, cursor, func(t *TaskRecord, c string) int { return cmp.Compare(place(t), c) })
+	if found {
+		i++
+	}
+	own = own[i:]
+	if len(own) <= n {
+		return own, "", nil
+	}
+	return own[:n], place(own[n-1]), nil
+}
+
+// update changes the record of the task.
+func (t *runningTask) update(change func(*TaskRecord) error) (*TaskRecord, error) {
+	rec, err := t.store.Update(context.Background(), t.owner, t.id, change)
+	if err == nil && t.tell != nil {
+		t.tell(rec)
+	}
+	return rec, err
+}
+
+// watch ends the handler when its task is cancelled or gone.
+func (t *runningTask) watch(ctx context.Context) {
+	for after := int64(-1); ; {
+		rec, err := t.store.Wait(ctx, t.owner, t.id, after)
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err != nil:
+			t.cancel(fmt.Errorf("mcp: the task is gone: %w", err))
+			return
+		case rec.Status.Over():
+			t.cancel(&CancelledError{cmp.Or(rec.StatusMessage, "the task was cancelled")})
+			return
+		}
+		after = rec.Version
+	}
+}
+
+// ask asks the requestor through the record, and waits for all answers.
+func (t *runningTask) ask(ctx context.Context, r *Request, questions []Question) ([]Answer, error) {
+	var names []string
+	rec, err := t.update(func(rec *TaskRecord) (err error) {
+		names, err = rec.ask(questions, r.rev)
+		return err
+	})
+	for err == nil && !answeredAll(rec, names) {
+		if rec, err = t.store.Wait(ctx, t.owner, t.id, rec.Version); err == nil && rec.Status.Over() {
+			err = errTaskOver
+		}
+	}
+	if err != nil {
+		return nil, cmp.Or(context.Cause(ctx), fmt.Errorf("mcp: asking for a task: %w", err))
+	}
+	if t.tell != nil {
+		t.tell(rec)
+	}
+	answers := make([]Answer, len(questions))
+	for i, name := range names {
+		a := rec.Answers[name]
+		if a.Error != nil {
+			method, _ := questions[i].method()
+			return nil, &refusal{method, a.Error}
+		}
+		ix, err := scan(a.Result)
+		if err == nil {
+			answers[i], err = questions[i].answer(ix.root())
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return answers, nil
+}
+
+func answeredAll(rec *TaskRecord, names []string) bool {
+	return !slices.ContainsFunc(names, func(n string) bool { _, ok := rec.Answers[n]; return !ok })
+}
+
+// A taskVoice speaks for a request that has become a task: in the session era through
+// the mailbox of the session, and not at all in the stateless era.
+type taskVoice struct {
+	r  *Request
+	id string
+}
+
+func (v taskVoice) say(_ context.Context, method string, params any) error {
+	switch {
+	case v.r.rev.alone() && method == noteMessage:
+		return ErrRequestOver // the server's own logger gets it
+	case v.r.rev.alone():
+		return nil
+	}
+	v.r.session.mail.post(mailItem{method, &related{v.id, params}})
+	return nil
+}
+
+// related are parameters of what belongs to a task.
+type related struct {
+	id     string
+	params any
+}
+
+func (p *related) appendTo(b []byte, rev revision) ([]byte, error) {
+	return appendParams(b, p.params, relatedTask(p.id), rev)
+}
+
+// owner is whose tasks a caller can know of.
+func (r *Request) owner() string {
+	if r.Identity == nil {
+		return "" // then the id of a task is the secret
+	}
+	return r.Identity.Issuer + "\x00" + r.Identity.Subject
+}
+
+// newTask makes the record of a task.
+func (o *TaskOptions) newTask(owner, method string, wish *Milliseconds) *TaskRecord {
+	ttl := cmp.Or(o.TTL, defaultTaskTTL)
+	if wish != nil {
+		ttl = wish.Duration()
+	}
+	if limit := cmp.Or(o.MaxTTL, defaultTaskLimit); ttl <= 0 || ttl > limit {
+		ttl = limit
+	}
+	now := time.Now()
+	return &TaskRecord{Owner: owner, ID: rand.Text(), Method: method, Status: TaskWorking, Created: now, Updated: now,
+		TTL: ttl, PollInterval: cmp.Or(o.PollInterval, defaultTaskPoll)}
+}
+
+// declaresTasks reports whether the request's client can take a task (2026-07-28).
+func (r *Request) declaresTasks() bool {
+	_, ok := r.Capabilities.Extensions[ExtensionTasks]
+	return ok
+}
+
+var needsTasks = &ClientCapabilities{Extensions: Extensions{ExtensionTasks: json.RawMessage("{}")}}
+
+// asTask decides whether a call runs as a task.
+func (r *Request) asTask(t *tool, p *CallToolParams) (bool, *Error) {
+	may, must := t.def.tasks()
+	switch {
+	case r.rev.alone() && must && !r.declaresTasks():
+		return false, MissingCapability(needsTasks)
+	case r.rev.alone():
+		return may && r.declaresTasks(), nil
+	case !r.rev.tasks() || r.session.offers().Tasks == nil:
+		return false, nil
+	case p.Task != nil && !may:
+		return false, Errorf(CodeMethodNotFound, "tool %q does not run as a task", p.Name)
+	case p.Task == nil && must:
+		return false, Errorf(CodeMethodNotFound, "tool %q runs only as a task: the call needs the parameter task", p.Name)
+	}
+	return p.Task != nil, nil
+}
+
+// callToolOrTask serves tools/call.
+func (s *Server) callToolOrTask(ctx context.Context, r *Request, params any) (any, error) {
+	p := params.(*CallToolParams)
+	t, early, err := s.prepareCall(r, p)
+	if early != nil || err != nil {
+		return early, err
+	}
+	task, refused := r.asTask(t, p)
+	switch {
+	case refused != nil:
+		return nil, refused
+	case !task:
+		result, err := t.handler(ctx, r, p)
+		return t.finish(s, result, err)
+	}
+	r.late = &lateTask{t: t, p: p, created: make(chan *CreateTaskResult, 1), done: make(chan outcome, 1)}
+	if t.def.LateTask {
+		return r.runLate(ctx)
+	}
+	_, err = r.becomeTask(ctx, func(ctx context.Context) {
+		r.finishTask(r.late.run(ctx, r))
+	})
+	if err != nil {
+		return nil, err
+	}
+	return <-r.late.created, nil
+}
+
+// run runs the handler.
+func (l *lateTask) run(ctx context.Context, r *Request) (o outcome) {
+	defer r.in.p.catch(r.Method, &o.err)
+	result, err := l.t.handler(ctx, r, l.p)
+	o.result, o.err = l.t.finish(r.server, result, err)
+	return o
+}
+
+// runLate runs a call whose handler decides when it becomes a task.
+func (r *Request) runLate(ctx context.Context) (any, error) {
+	l := r.late
+	err := r.session.host.run(ctx, func(context.Context, context.CancelCauseFunc) {
+		if o := l.run(ctx, r); l.task != nil {
+			r.finishTask(o)
+		} else {
+			l.done <- o
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case created := <-l.created:
+		return created, nil
+	case o := <-l.done:
+		if r.rev.alone() || o.err != nil {
+			return o.result, o.err
+		}
+		// A client that has asked for a task gets one.
+		if _, err := r.becomeTask(ctx, func(context.Context) { r.finishTask(o) }); err != nil {
+			return nil, err
+		}
+		return <-l.created, nil
+	}
+}
+
+// Detach makes a task of the call of a tool that is marked for tasks and LateTask, if
+// the client can take one: the call is answered with the task, and the handler goes on
+// with the context that is returned, which ends when the task is cancelled or too
+// old. What is asked from now on is asked for the task. Where there can be no task it
+// returns ctx, and the call goes on as it is. A handler must return its error.
+func (r *Request) Detach(ctx context.Context) (context.Context, error) {
+	if r.late == nil || r.late.task != nil {
+		return ctx, nil
+	}
+	if r.isOpen() {
+		return nil, errInputRequired
+	}
+	return r.becomeTask(ctx, nil)
+}
+
+// becomeTask makes a task of a request. work, unless nil, runs on a goroutine as the
+// task. What is returned is the context of the task.
+func (r *Request) becomeTask(ctx context.Context, work func(context.Context)) (context.Context, error) {
+	l, o := r.late, &r.server.opts.Tasks
+	var wish *Milliseconds
+	if l.p.Task != nil {
+		wish = l.p.Task.TTL
+	}
+	rec := o.newTask(r.owner(), r.Method, wish)
+	store := r.server.taskStore()
+	if err := store.Create(ctx, rec); err != nil {
+		return nil, err
+	}
+	l.task = &runningTask{store: store, owner: rec.Owner, id: rec.ID}
+	if !r.rev.alone() {
+		l.task.tell = func(rec *TaskRecord) {
+			t := rec.view(newestSession)
+			r.session.mail.post(mailItem{noteTaskStatus, &t})
+		}
+	}
+	r.mu.Lock()
+	r.voice, r.asker, r.detached = taskVoice{r, rec.ID}, l.task, true
+	r.mu.Unlock()
+	begun := make(chan context.Context, 1)
+	err := r.session.host.run(ctx, func(ctx context.Context, cancel context.CancelCauseFunc) {
+		l.task.cancel = cancel
+		begun <- ctx
+		var worker sync.WaitGroup
+		if work != nil {
+			worker.Go(func() { work(ctx) })
+		}
+		l.task.watch(ctx)
+		worker.Wait()
+	})
+	if err != nil {
+		return nil, err
+	}
+	inner := <-begun
+	created := &CreateTaskResult{Task: rec.view(r.rev)}
+	if text := l.t.def.ImmediateResponse; text != "" && !r.rev.alone() {
+		created.Meta = Meta{metaImmediate: text}
+	}
+	l.created <- created
+	return inner, nil
+}
+
+// finishTask records how the handler of a task ended.
+func (r *Request) finishTask(o outcome) {
+	r.mu.Lock()
+	r.detached = false
+	r.mu.Unlock()
+	r.over()
+	result, failed := o.result.(*CallToolResult)
+	failed = failed && result.IsError
+	if err := r.late.task.finish(o, failed); err != nil {
+		r.server.log.Error("mcp: the outcome of a task could not be stored", "error", err)
+	}
+}
+
+// finish records the outcome, unless the task is over or gone.
+func (t *runningTask) finish(o outcome, toolFailed bool) error {
+	defer t.cancel(nil)
+	var raw json.RawMessage
+	if o.err == nil {
+		raw, o.err = appendJSON(nil, o.result, newest)
+	}
+	var e *Error
+	if o.err != nil {
+		e = wireError(o.err)
+	}
+	_, err := t.update(func(rec *TaskRecord) error {
+		rec.ToolFailed = toolFailed
+		return rec.finish(raw, e)
+	})
+	if errors.Is(err, errTaskOver) || errors.Is(err, ErrNoTask) {
+		return nil
+	}
+	return err
+}
+
+// updateTaskParams answer what a task has asked.
+type updateTaskParams struct {
+	TaskID         string          `json:"taskId" mcp:"required"`
+	InputResponses json.RawMessage `json:"inputResponses" mcp:"required"`
+}
+
+func offersTasks(c *ServerCapabilities) bool { return c.Tasks != nil }
+
+// mayUseTasks says why a request may not ask for tasks.
+func (r *Request) mayUseTasks() error {
+	switch {
+	case !r.rev.tasks():
+		return Errorf(CodeMethodNotFound, "method %q is not part of revision %v", r.Method, r.rev)
+	case r.rev.alone() && !r.declaresTasks():
+		return MissingCapability(needsTasks)
+	}
+	return nil
+}
+
+// foundTask makes the answer of an error of a store.
+func foundTask(rec *TaskRecord, err error) (*TaskRecord, error) {
+	if errors.Is(err, ErrNoTask) {
+		return nil, errNoTask
+	}
+	return rec, err
+}
+
+func (s *Server) getTask(ctx context.Context, r *Request, params any) (any, error) {
+	if err := r.mayUseTasks(); err != nil {
+		return nil, err
+	}
+	rec, err := foundTask(s.taskStore().Wait(ctx, r.owner(), params.(*taskParams).TaskID, -1))
+	switch {
+	case err != nil:
+		return nil, err
+	case r.rev.alone():
+		return detailedTask{rec}, nil
+	}
+	t := rec.view(r.rev)
+	return &t, nil
+}
+
+// taskResult serves tasks/result: it waits for the end of the task, and meanwhile asks
+// what the task wants to know.
+func (s *Server) taskResult(ctx context.Context, r *Request, params any) (any, error) {
+	if err := r.mayUseTasks(); err != nil {
+		return nil, err
+	}
+	return waitForTask(ctx, s.taskStore(), r.owner(), params.(*taskParams).TaskID, func(ctx context.Context, q *TaskQuestion) (TaskAnswer, error) {
+		return r.askForTask(ctx, params.(*taskParams).TaskID, q)
+	})
+}
+
+// waitForTask waits for the end of a task. ask, unless nil, asks what the task wants to
+// know; each question is asked by one who waits.
+func waitForTask(ctx context.Context, store TaskStore, owner, id string, ask func(context.Context, *TaskQuestion) (TaskAnswer, error)) (any, error) {
+	asking, stop := context.WithCancelCause(ctx)
+	var askers sync.WaitGroup
+	defer askers.Wait()
+	defer stop(errTaskOver)
+	for after := int64(-1); ; {
+		rec, err := foundTask(store.Wait(ctx, owner, id, after))
+		if err != nil {
+			return nil, err
+		}
+		after = rec.Version
+		switch {
+		case rec.Status == TaskCancelled:
+			return nil, Errorf(CodeInternalError, "the task was cancelled")
+		case rec.Error != nil:
+			return nil, rec.Error
+		case rec.Status.Over():
+			return taskOutcome{rec}, nil
+		case ask == nil:
+			continue
+		}
+		for i := range rec.Questions {
+			if q := &rec.Questions[i]; takeQuestion(ctx, store, owner, id, q.Name) {
+				askers.Go(func() { // ends with the answer, or with asking
+					a, err := ask(asking, q)
+					_, _ = store.Update(context.WithoutCancel(ctx), owner, id, func(rec *TaskRecord) error {
+						rec.take(q.Name, err == nil)
+						if err != nil {
+							return nil // another one who waits may ask
+						}
+						return rec.answer(q.Name, a)
+					})
+				})
+			}
+		}
+	}
+}
+
+// takeQuestion makes the caller the one who asks a question of a task.
+func takeQuestion(ctx context.Context, store TaskStore, owner, id, name string) bool {
+	_, err := store.Update(ctx, owner, id, func(rec *TaskRecord) error {
+		if !rec.take(name, true) {
+			return errTaskOver
+		}
+		return nil
+	})
+	return err == nil
+}
+
+// take notes that a question is being asked, or not any more. It reports whether that
+// is news.
+func (t *TaskRecord) take(name string, on bool) bool {
+	for i := range t.Questions {
+		if q := &t.Questions[i]; q.Name == name && q.Claimed.After(time.Now()) != on {
+			if q.Claimed = (time.Time{}); on {
+				q.Claimed = time.Now().Add(askTimeout)
+			}
+			return true
+		}
+	}
+	return false
+}
+
+// askForTask asks a question of a task on the stream of the request that waits for it.
+func (r *Request) askForTask(ctx context.Context, id string, q *TaskQuestion) (TaskAnswer, error) {
+	question, err := q.question()
+	if err != nil {
+		return TaskAnswer{}, err
+	}
+	r.mu.Lock()
+	r.related = id
+	r.mu.Unlock()
+	a, err := r.askOne(ctx, &question)
+	var refused *refusal
+	switch {
+	case errors.As(err, &refused):
+		return TaskAnswer{Error: refused.cause}, nil
+	case err != nil:
+		return TaskAnswer{}, err
+	}
+	raw, err := a.encode(r.rev)
+	return TaskAnswer{Result: raw}, err
+}
+
+// encode is the answer as the client has given it.
+func (a *Answer) encode(rev revision) (json.RawMessage, error) {
+	switch {
+	case a.Elicit != nil:
+		return appendJSON(nil, a.Elicit, rev)
+	case a.Sample != nil:
+		return appendJSON(nil, a.Sample, rev)
+	}
+	return appendJSON(nil, &ListRootsResult{Roots: a.Roots}, rev)
+}
+
+func (s *Server) listTasks(ctx context.Context, r *Request, params any) (any, error) {
+	if r.Identity == nil || !r.rev.tasks() { // it would be everybody's
+		return nil, Errorf(CodeMethodNotFound, "tasks are listed only for callers with an identity")
+	}
+	return listTasks(ctx, s.taskStore(), r.owner(), params.(*ListParams), r.rev)
+}
+
+func listTasks(ctx context.Context, store TaskStore, owner string, p *ListParams, rev revision) (any, error) {
+	after := ""
+	if p.Cursor != nil {
+		var ok bool
+		if after, ok = parseCursor("task", *p.Cursor); !ok {
+			return nil, Errorf(CodeInvalidParams, "cursor %.100q is not one of this list", *p.Cursor)
+		}
+	}
+	recs, next, err := store.List(ctx, owner, after, tasksPage)
+	if err != nil {
+		return nil, err
+	}
+	result := &ListTasksResult{Tasks: make([]*Task, len(recs))}
+	for i, rec := range recs {
+		t := rec.view(rev)
+		result.Tasks[i] = &t
+	}
+	if next != "" {
+		next = makeCursor("task", next)
+		result.NextCursor = &next
+	}
+	return result, nil
+}
+
+func (s *Server) cancelTask(ctx context.Context, r *Request, params any) (any, error) {
+	if err := r.mayUseTasks(); err != nil {
+		return nil, err
+	}
+	t, err := cancelTask(ctx, s.taskStore(), r.owner(), params.(*taskParams).TaskID, r.rev)
+	if err != nil || !r.rev.alone() {
+		return t, err
+	}
+	return &EmptyResult{}, nil
+}
+
+// cancelTask cancels a task; the handler learns of it through the store. To cancel one
+// that is over is an error only in the session era.
+func cancelTask(ctx context.Context, store TaskStore, owner, id string, rev revision) (*Task, error) {
+	rec, err := foundTask(store.Update(ctx, owner, id, func(rec *TaskRecord) error {
+		return rec.move(TaskCancelled, "cancelled by the requestor")
+	}))
+	switch {
+	case errors.Is(err, errTaskOver) && rev.alone():
+		return nil, nil
+	case errors.Is(err, errTaskOver):
+		return nil, Errorf(CodeInvalidParams, "the task is over, and cannot be cancelled")
+	case err != nil:
+		return nil, err
+	}
+	t := rec.view(rev)
+	return &t, nil
+}
+
+// updateTask takes answers for a task (2026-07-28).
+func (s *Server) updateTask(ctx context.Context, r *Request, params any) (any, error) {
+	if err := r.mayUseTasks(); err != nil {
+		return nil, err
+	}
+	p := params.(*updateTaskParams)
+	answers := r.in.params.member("inputResponses")
+	if answers.kind() != kindObject {
+		return nil, Errorf(CodeInvalidParams, "inputResponses must be an object, not %.40s", answers.raw())
+	}
+	_, err := foundTask(s.taskStore().Update(ctx, r.owner(), p.TaskID, func(rec *TaskRecord) error {
+		for name, v := range answers.members() {
+			if err := rec.checkAnswer(name.str(), v); err != nil {
+				return err
+			}
+			if err := rec.answer(name.str(), TaskAnswer{Result: v.raw()}); err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
+	if err != nil {
+		return nil, err
+	}
+	return &EmptyResult{}, nil
+}
+
+// checkAnswer says why an answer is none to the open question of its name.
+func (t *TaskRecord) checkAnswer(name string, v value) error {
+	for i := range t.Questions {
+		if t.Questions[i].Name != name {
+			continue
+		}
+		q, err := t.Questions[i].question()
+		if err == nil {
+			_, err = q.answer(v)
+		}
+		if err != nil {
+			return Errorf(CodeInvalidParams, "inputResponses: %q: %v", name, err)
+		}
+	}
+	return nil
+}
+
+// What the client does, from here on: it runs what servers ask as tasks (2025-11-25),
+// and sees the tasks that its calls have become to their end.
+
+// taskStore is where a client keeps tasks.
+func (c *Client) taskStore() TaskStore {
+	if c.opts.Tasks.Store != nil {
+		return c.opts.Tasks.Store
+	}
+	c.memory.Do(func() { c.ownTasks = NewTaskStore() })
+	return c.ownTasks
+}
+
+func (c *clientConn) sampleOrTask(ctx context.Context, in *incoming) (any, error) {
+	return c.orTask(ctx, in, c.sample)
+}
+
+func (c *clientConn) elicitOrTask(ctx context.Context, in *incoming) (any, error) {
+	return c.orTask(ctx, in, c.elicit)
+}
+
+// orTask serves a request, as a task if the server wants that and the client offers it.
+func (c *clientConn) orTask(ctx context.Context, in *incoming, serve func(context.Context, *incoming) (any, error)) (any, error) {
+	wish := in.params.member("task")
+	if !wish.present() || c.c.opts.Tasks == nil || !in.rev.tasks() || in.rev.alone() {
+		return serve(ctx, in)
+	}
+	var meta TaskMetadata
+	if err := decode(wish, &meta); err != nil {
+		return nil, Errorf(CodeInvalidParams, "task: %v", err)
+	}
+	rec, store := c.c.opts.Tasks.newTask(c.owner, in.method, meta.TTL), c.c.taskStore()
+	if err := store.Create(ctx, rec); err != nil {
+		return nil, err
+	}
+	task := &runningTask{store: store, owner: c.owner, id: rec.ID, tell: func(rec *TaskRecord) {
+		t := rec.view(in.rev)
+		_ = c.p.notify(context.Background(), c.link, noteTaskStatus, &t, in.rev) // the server polls all the same
+	}}
+	err := c.host.run(ctx, func(ctx context.Context, cancel context.CancelCauseFunc) {
+		task.cancel = cancel
+		var worker sync.WaitGroup
+		worker.Go(func() {
+			if err := task.finish(c.work(ctx, in, serve), false); err != nil {
+				c.c.log.Error("mcp: the outcome of a task could not be stored", "error", err)
+			}
+		})
+		task.watch(ctx)
+		worker.Wait()
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &CreateTaskResult{Task: rec.view(in.rev)}, nil
+}
+
+func (c *clientConn) work(ctx context.Context, in *incoming, serve func(context.Context, *incoming) (any, error)) (o outcome) {
+	defer c.p.catch(in.method, &o.err)
+	o.result, o.err = serve(ctx, in)
+	return o
+}
+
+// taskParams reads which task a request of the server is about.
+func (c *clientConn) taskParams(in *incoming) (string, error) {
+	if c.c.opts.Tasks == nil || !in.rev.tasks() {
+		return "", errNotOffered(in)
+	}
+	p := &taskParams{}
+	if err := decode(in.params, p); err != nil {
+		return "", Errorf(CodeInvalidParams, "%s: invalid parameters: %v", in.method, err)
+	}
+	return p.TaskID, nil
+}
+
+func (c *clientConn) getTask(ctx context.Context, in *incoming) (any, error) {
+	id, err := c.taskParams(in)
+	if err != nil {
+		return nil, err
+	}
+	rec, err := foundTask(c.c.taskStore().Wait(ctx, c.owner, id, -1))
+	if err != nil {
+		return nil, err
+	}
+	t := rec.view(in.rev)
+	return &t, nil
+}
+
+func (c *clientConn) taskResult(ctx context.Context, in *incoming) (any, error) {
+	id, err := c.taskParams(in)
+	if err != nil {
+		return nil, err
+	}
+	return waitForTask(ctx, c.c.taskStore(), c.owner, id, nil)
+}
+
+func (c *clientConn) cancelTask(ctx context.Context, in *incoming) (any, error) {
+	id, err := c.taskParams(in)
+	if err != nil {
+		return nil, err
+	}
+	return cancelTask(ctx, c.c.taskStore(), c.owner, id, in.rev)
+}
+
+func (c *clientConn) listTasks(ctx context.Context, in *incoming) (any, error) {
+	if c.c.opts.Tasks == nil || !in.rev.tasks() {
+		return nil, errNotOffered(in)
+	}
+	p := &ListParams{}
+	if err := decode(in.params, p); err != nil {
+		return nil, Errorf(CodeInvalidParams, "%s: invalid parameters: %v", in.method, err)
+	}
+	return listTasks(ctx, c.c.taskStore(), c.owner, p, in.rev)
+}
+
+// A ClientTask is a call of a tool that goes on as a task of the server.
+type ClientTask struct {
+	ID string
+	// ImmediateResponse is a text for the model to go on with meanwhile; "": none.
+	ImmediateResponse string
+
+	cs    *ClientSession
+	tool  string
+	token ID // of its progress; zero: not known
+	round clientRound
+	done  map[string]bool // questions that were answered
+}
+
+// Task returns a task by its ID, such as one of an earlier session.
+func (cs *ClientSession) Task(id string) *ClientTask { return &ClientTask{ID: id, cs: cs} }
+
+// StartTool calls a tool, as a task if that can be: then it returns as soon as there is
+// one, and else, where the server answers at once, the result. A server of 2025-11-25
+// is asked for a task if the tool was listed as one that may be one; ttl is how long
+// it is to be kept then, 0 as the server likes. Later servers decide themselves.
+func (cs *ClientSession) StartTool(ctx context.Context, name string, args any, ttl time.Duration) (*ClientTask, *CallToolResult, error) {
+	call, err := toolCall(name, args)
+	if err != nil {
+		return nil, nil, err
+	}
+	rev := cs.conn.rev()
+	if caps := cs.ServerCapabilities(); rev.tasks() && !rev.alone() && caps.Tasks != nil && caps.Tasks.Requests.Tools != nil {
+		cs.conn.mu.Lock()
+		support := cs.conn.support[name]
+		cs.conn.mu.Unlock()
+		if support == "required" || support == "optional" {
+			call.task = &TaskMetadata{}
+			if ms := Milliseconds(ttl.Milliseconds()); ms > 0 {
+				call.task.TTL = &ms
+			}
+			call.params.(*CallToolParams).Task = call.task
+		}
+	}
+	result := &CallToolResult{}
+	t := &ClientTask{cs: cs, tool: name}
+	if err := cs.call(ctx, call, result); err != nil {
+		return nil, nil, err
+	}
+	if !call.created.present() {
+		return nil, result, cs.checkOutput(name, result)
+	}
+	var task Task
+	if err := decode(call.created, &task); err != nil {
+		return nil, nil, fmt.Errorf("%w: %s: %w", ErrInvalidResponse, call.method, err)
+	}
+	t.ID, t.token, t.ImmediateResponse = task.TaskID, call.id, call.created.ix.root().member("_meta").member(metaImmediate).str()
+	return t, nil, nil
+}
+
+// CallTool calls a tool. args is anything that encodes to a JSON object; nil: no
+// arguments. A failure of the tool is no error but a result with IsError. A
+// structured result that does not fit the output schema that was listed last comes
+// with an error. If the call becomes a task, CallTool waits for the end of that and
+// answers what it asks; when ctx ends, the task is cancelled. See StartTool.
+func (cs *ClientSession) CallTool(ctx context.Context, name string, args any) (*CallToolResult, error) {
+	result, err := callTool(ctx, cs, name, args)
+	if err != nil {
+		return nil, err
+	}
+	return result, cs.checkOutput(name, result)
+}
+
+// callTool calls a tool, and waits for the task that the call becomes.
+func callTool(ctx context.Context, cs *ClientSession, name string, args any) (*CallToolResult, error) {
+	cs.conn.mu.Lock()
+	support := cs.conn.support[name]
+	cs.conn.mu.Unlock()
+	if support != "required" && !cs.conn.rev().alone() { // it need not be a task
+		call, err := toolCall(name, args)
+		if err != nil {
+			return nil, err
+		}
+		return answer[CallToolResult](ctx, cs, call)
+	}
+	t, result, err := cs.StartTool(ctx, name, args, 0)
+	if err != nil || t == nil {
+		return result, err
+	}
+	result, err = t.Result(ctx)
+	if ctx.Err() != nil {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cancelWait)
+		defer cancel()
+		_ = t.Cancel(ctx) // nobody waits for it any more
+	}
+	return result, err
+}
+
+// Get asks how the task is.
+func (t *ClientTask) Get(ctx context.Context) (*Task, error) {
+	v, err := t.get(ctx)
+	if err != nil {
+		return nil, err
+	}
+	task := &Task{}
+	if err := decode(v, task); err != nil {
+		return nil, fmt.Errorf("%w: %s: %w", ErrInvalidResponse, methodTasksGet, err)
+	}
+	return task, nil
+}
+
+func (t *ClientTask) get(ctx context.Context) (value, error) {
+	var raw rawResult
+	err := t.cs.call(ctx, &clientCall{method: methodTasksGet, params: &taskParams{TaskID: t.ID}}, &raw)
+	return raw.v, err
+}
+
+// A rawResult is a result as it came.
+type rawResult struct{ v value }
+
+func (r *rawResult) UnmarshalJSON(data []byte) error {
+	ix, err := scan(data)
+	if err == nil {
+		r.v = ix.root()
+	}
+	return err
+}
+
+// Cancel asks the server to end the task.
+func (t *ClientTask) Cancel(ctx context.Context) error {
+	var raw rawResult
+	return t.cs.call(ctx, &clientCall{method: methodTasksCancel, params: &taskParams{TaskID: t.ID}}, &raw)
+}
+
+// Result waits for the end of the task and returns what the call would have returned.
+// It looks for it as often as the server says, and answers what the task asks with the
+// functions of the ClientOptions, each question once.
+func (t *ClientTask) Result(ctx context.Context) (*CallToolResult, error) {
+	if f := t.cs.opts.Progress; f != nil && !t.token.IsZero() {
+		defer t.cs.conn.reportTo(t.token, f)()
+	}
+	for {
+		v, err := t.get(ctx)
+		if err != nil {
+			return nil, err
+		}
+		var task Task
+		if err := decode(v, &task); err != nil {
+			return nil, fmt.Errorf("%w: %s: %w", ErrInvalidResponse, methodTasksGet, err)
+		}
+		stateless := t.cs.conn.rev().alone()
+		switch {
+		case !stateless && task.Status != TaskWorking:
+			return t.result(ctx)
+		case task.Status == TaskCompleted:
+			return t.take(v.member("result"))
+		case task.Status == TaskFailed:
+			return nil, fmt.Errorf("mcp: task %s: %w", t.ID, errorOf(v.member("error")))
+		case task.Status == TaskCancelled:
+			return nil, fmt.Errorf("mcp: task %s: %w", t.ID, &CancelledError{task.StatusMessage})
+		case task.Status == TaskInputRequired:
+			if err := t.answerAll(ctx, v.member("inputRequests")); err != nil {
+				return nil, fmt.Errorf("mcp: task %s: %w", t.ID, err)
+			}
+		}
+		wait := defaultTaskPoll
+		if task.PollInterval != nil && *task.PollInterval > 0 {
+			wait = max(task.PollInterval.Duration(), minTaskPoll)
+		}
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
+			return nil, causeOf(ctx)
+		}
+	}
+}
+
+// result gets the result of a task of 2025-11-25. While it waits the server asks what
+// the task wants to know.
+func (t *ClientTask) result(ctx context.Context) (*CallToolResult, error) {
+	patient := *t.cs
+	patient.opts.Timeout = -1
+	var raw rawResult
+	if err := patient.call(ctx, &clientCall{method: methodTasksResult, params: &taskParams{TaskID: t.ID}}, &raw); err != nil {
+		return nil, err
+	}
+	return t.take(raw.v)
+}
+
+func (t *ClientTask) take(v value) (*CallToolResult, error) {
+	result := &CallToolResult{}
+	if err := decode(v, result); err != nil || !v.present() {
+		return nil, fmt.Errorf("%w: the result of task %s: %w", ErrInvalidResponse, t.ID, cmp.Or(err, errors.New("missing")))
+	}
+	if t.tool == "" {
+		return result, nil
+	}
+	return result, t.cs.checkOutput(t.tool, result)
+}
+
+// errorOf reads the error that a task has failed with.
+func errorOf(v value) error {
+	e := &Error{}
+	if code, ok := v.member("code").integer(); ok {
+		e.Code, e.Message, e.Data = int(code), v.member("message").str(), v.member("data").raw()
+		return e
+	}
+	return fmt.Errorf("%w: it failed without an error", ErrInvalidResponse)
+}
+
+// answerAll answers the questions of a task that were not answered before.
+func (t *ClientTask) answerAll(ctx context.Context, questions value) error {
+	if t.done == nil {
+		t.done = map[string]bool{}
+	}
+	answers := map[string]json.RawMessage{}
+	for name, q := range questions.members() {
+		if t.done[name.str()] {
+			continue
+		}
+		answer, err := t.round.answer(ctx, t.cs, name.str(), q)
+		if err != nil {
+			return fmt.Errorf("the server asks for %.100q: %w", name.str(), err)
+		}
+		answers[name.str()], t.done[name.str()] = answer, true
+	}
+	if len(answers) == 0 {
+		return nil
+	}
+	raw, err := marshal(answers)
+	if err != nil {
+		return err
+	}
+	var ack rawResult
+	return t.cs.call(ctx, &clientCall{method: methodTasksUpdate, params: &updateTaskParams{t.ID, raw}}, &ack)
+}
+
+// ListTasks returns a page of the tasks that the server has for this client
+// (2025-11-25); cursor is nil for the first.
+func (cs *ClientSession) ListTasks(ctx context.Context, cursor *string) (*ListTasksResult, error) {
+	offered := func(c *ServerCapabilities) bool { return c.Tasks != nil && c.Tasks.List != nil }
+	return answer[ListTasksResult](ctx, cs, &clientCall{method: methodTasksList, params: &ListParams{Cursor: cursor}, offered: offered})
+}
+
+// Tasks iterates over the tasks of all pages; see Tools.
+func (cs *ClientSession) Tasks(ctx context.Context) iter.Seq2[*Task, error] {
+	return pages(ctx, cs.ListTasks, func(r *ListTasksResult) ([]*Task, *string) { return r.Tasks, r.NextCursor })
+}
