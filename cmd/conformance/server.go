@@ -31,7 +31,7 @@ func newServer(n int, revision string) (*mcp.Server, error) {
 	if n != 0 {
 		return s, errors.Join(addMeasuringTools(s), addDummies(s, n))
 	}
-	return s, errors.Join(addTools(s), addAskingTools(s), addResources(s), addPrompts(s), addMeasuringTools(s), addCases(s))
+	return s, errors.Join(addTools(s), addAskingTools(s), addResources(s), addPrompts(s), addMeasuringTools(s), addCases(s), addTaskTools(s))
 }
 
 // serveHTTP serves s until ctx ends. It says on stderr where, as soon as clients can
