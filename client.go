@@ -142,7 +142,11 @@ func (c *Client) Connect(ctx context.Context, t Transport) (*ClientSession, erro
 	cs, err := c.connect(ctx, t, revs, nil)
 	if died := (*probeDeath)(nil); errors.As(err, &died) && ctx.Err() == nil {
 		// Some old servers end at a first message that they do not know.
-		return c.connect(ctx, t, oldRevisions(revs), died.p)
+		var again error
+		if cs, again = c.connect(ctx, t, oldRevisions(revs), died.p); again == nil {
+			return cs, nil
+		}
+		err = fmt.Errorf("%w; tried again without it: %w", err, again)
 	}
 	return cs, err
 }
@@ -154,9 +158,11 @@ func (c *Client) connect(ctx context.Context, t Transport, revs []revision, befo
 	if c.opts.Tasks != nil {
 		conn.owner = orNewID("")
 	}
+	conn.life, conn.stop = context.WithCancelCause(context.Background())
 	conn.opened.Store(&greeting{init: &InitializeResult{ServerInfo: &Implementation{}, Capabilities: &ServerCapabilities{}}})
 	conn.p = newPeer(conn, c.log)
 	conn.p.mute, conn.p.crash, conn.p.malformed, conn.p.before = true, c.opts.CrashOnPanic, c.opts.Malformed, before
+	conn.p.withdrawn = conn.withdrawn
 	var err error
 	if conn.link, err = t.dial(ctx, conn.p); err != nil {
 		return nil, err
@@ -188,29 +194,61 @@ func (c *Client) connect(ctx context.Context, t Transport, revs []revision, befo
 func (cs *ClientSession) begin(ctx context.Context, revs []revision) error {
 	c := cs.conn
 	c.revs = oldRevisions(revs)
-	modern := revs[0].alone()
-	if !modern || len(c.revs) > 0 && c.c.isOld(c.link.place()) {
+	place := c.link.place()
+	if !revs[0].alone() {
 		_, err := sessionEra{}.open(ctx, cs, c.revs)
-		if !modern || !errors.Is(err, &Error{Code: CodeUnsupportedProtocolVersion}) {
+		return err
+	}
+	if len(c.revs) > 0 && c.c.isOld(place) {
+		_, err := sessionEra{}.open(ctx, cs, c.revs)
+		if !refusesToOpen(err) {
 			return err
 		}
+		c.c.noteOld(place, false)
 	}
-	old, err := eraOf(newest).open(ctx, cs, revs)
-	switch {
-	case err == nil:
-		return nil
-	case !old:
-		return err
-	case len(c.revs) == 0:
-		return fmt.Errorf("mcp: the server does not speak %v, only older revisions, it seems: %w", revs, err)
-	case c.p.over() != nil:
-		return &probeDeath{c.p, err}
+	for again := false; ; again = true {
+		old, err := eraOf(newest).open(ctx, cs, revs)
+		switch {
+		case err == nil || !old || again:
+			return err
+		case len(c.revs) == 0:
+			return fmt.Errorf("mcp: the server does not speak %v, only older revisions, it seems: %w", revs, err)
+		case c.p.over() != nil:
+			return &probeDeath{c.p, err}
+		}
+		c.c.log.Debug("mcp: the server is of the session era", "reason", err)
+		_, err = sessionEra{}.open(ctx, cs, c.revs)
+		switch {
+		case err == nil:
+			c.c.noteOld(place, true)
+			return nil
+		case place == "" && c.p.over() != nil: // it may be the request before that ended it
+			return &probeDeath{c.p, err}
+		case !isModern(err):
+			return err
+		}
+		c.c.log.Debug("mcp: the server is not of the session era", "reason", err)
 	}
-	c.c.log.Debug("mcp: the server is of the session era", "reason", err)
-	if _, err = (sessionEra{}).open(ctx, cs, c.revs); err == nil {
-		c.c.noteOld(c.link.place())
-	}
-	return err
+}
+
+// isModern reports whether an error shows that the server speaks 2026-07-28, which
+// has brought its code (Versioning, Backward Compatibility).
+func isModern(err error) bool {
+	return errors.Is(err, &Error{Code: CodeUnsupportedProtocolVersion}) || errors.Is(err, &Error{Code: CodeHeaderMismatch}) ||
+		errors.Is(err, &Error{Code: CodeMissingRequiredClientCapability})
+}
+
+// refusesToOpen reports whether the answer to initialize is that there is no such
+// thing; that a server is out of order says nothing.
+func refusesToOpen(err error) bool {
+	var h *HTTPError
+	return errors.As(err, new(*Error)) || errors.As(err, &h) && tellsEra(h.Status)
+}
+
+// tellsEra reports whether an HTTP status can mean that a server does not know what it
+// was sent (Transports, Backwards Compatibility). Others are about something else.
+func tellsEra(status int) bool {
+	return status == http.StatusBadRequest || status == http.StatusNotFound || status == http.StatusMethodNotAllowed
 }
 
 // A probeDeath says that the connection ended at the first request.
@@ -233,15 +271,15 @@ func (c *Client) isOld(place string) bool {
 	return c.old[place]
 }
 
-// noteOld remembers that a server opens with initialize.
-func (c *Client) noteOld(place string) {
+// noteOld remembers whether a server opens with initialize.
+func (c *Client) noteOld(place string, old bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.old == nil || len(c.old) >= maxOld {
 		c.old = map[string]bool{}
 	}
 	if place != "" {
-		c.old[place] = true
+		c.old[place] = old
 	}
 }
 
@@ -336,7 +374,9 @@ type clientConn struct {
 	c    *Client
 	p    *peer
 	link link
-	gone chan struct{} // closed by Close
+	gone chan struct{}   // closed by Close
+	life context.Context // of what goes on beside calls; ends with the session
+	stop context.CancelCauseFunc
 
 	opened atomic.Pointer[greeting] // an empty one until initialize is answered
 
@@ -368,10 +408,11 @@ type clientConn struct {
 type listening struct {
 	want    SubscriptionFilter
 	stop    context.CancelCauseFunc
-	acked   chan struct{} // closed by heard, once granted is set
+	acked   chan struct{} // closed by arrived, once granted is set
 	ended   chan struct{} // closed by keep when it gave up, with err
 	err     error
-	granted *SubscriptionFilter // set before acked is closed
+	granted *SubscriptionFilter // nil: nothing yet, or it is over; guarded by clientConn.mu
+	acks    int                 // how often it was acknowledged; likewise
 }
 
 // lateProgress gives a report on a task to who waits for that. The peer's lock is held.
@@ -456,16 +497,13 @@ type ClientSession struct {
 // everything else with cs.
 func (cs *ClientSession) With(opts CallOptions) *ClientSession { return &ClientSession{cs.conn, opts} }
 
-// stopListening ends all subscriptions.
-func (c *clientConn) stopListening() {
+// withdrawn ends a subscription that the server says is over.
+func (c *clientConn) withdrawn(id ID) {
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, h := range c.listens {
-		h.stop(ErrClosed)
-	}
-	if c.hears != nil {
-		c.hears.stop(ErrClosed)
-		c.hears = nil
+	h := c.listens[id.key()]
+	c.mu.Unlock()
+	if h != nil {
+		c.p.fail(id, errors.New("the server has ended the subscription"))
 	}
 }
 
@@ -513,10 +551,10 @@ func (cs *ClientSession) Close() error {
 
 // end ends the connection and waits for the goroutines.
 func (c *clientConn) end() error {
-	c.stopListening()
 	c.host.end(over)
 	err := c.link.close()
-	c.remember(func(*clientConn) {}) // no renewal begins any more
+	c.stop(ErrClosed)
+	c.remember(func(*clientConn) {}) // no renewal and no subscription begins any more
 	c.workers.Wait()
 	return err
 }
@@ -532,7 +570,7 @@ func (cs *ClientSession) initialize(ctx context.Context, revs []revision) error 
 	var refused error
 	_, err := cs.conn.p.call(ctx, cs.conn.link, methodInitialize,
 		&InitializeParams{ProtocolVersion: offer.String(), Capabilities: c.capabilities(), ClientInfo: &c.info},
-		callOptions{rev: offer, idle: c.opts.Timeout, max: c.opts.MaxTimeout, early: func(result value) {
+		callOptions{rev: offer, idle: c.opts.Timeout, max: c.opts.MaxTimeout, opens: true, early: func(result value) {
 			refused = cs.conn.greet(result, revs) // what follows is already of the session
 		}})
 	switch {
@@ -593,7 +631,7 @@ type clientCall struct {
 type clientRound struct {
 	params  any // of the call without it
 	answers map[string]json.RawMessage
-	state   *string // nil: the server gave none
+	state   json.RawMessage // as it came; nil: the server gave none
 	rounds  int
 	agreed  map[string]bool // visits that the person agreed to before
 	listed  bool            // the tools were listed for it
@@ -603,16 +641,22 @@ type clientRound struct {
 // answer answers a question with the application's functions, as if it had come as a
 // request.
 func (a *clientRound) answer(ctx context.Context, cs *ClientSession, name string, q value) (json.RawMessage, error) {
+	if err := cs.checkQuestion(q); err != nil {
+		return nil, err
+	}
 	rev := cs.conn.rev()
-	in := &incoming{message: message{kind: requestMessage, method: q.member("method").str(), params: q.member("params")}, p: cs.conn.p, rev: rev, ctx: ctx}
+	in := &incoming{message: message{kind: requestMessage, method: q.member("method").str(), params: q.member("params")}, p: cs.conn.p, rev: rev}
 	visit := ""
 	if in.method == methodElicit && in.params.member("mode").is("url") {
 		visit = name + " " + in.params.member("url").str()
 	}
 	if a.agreed[visit] { // the person was there, and the server knows it not yet
-		return json.RawMessage(`{"action":"accept"}`), a.pause(ctx)
+		return json.RawMessage(`{"action":"accept"}`), a.pause(ctx, cs)
 	}
-	result, err := cs.conn.p.protect(in)
+	result, err := cs.conn.p.serveHere(ctx, in)
+	if errors.Is(err, &Error{Code: CodeInvalidParams}) {
+		return nil, fmt.Errorf("%w: %v", ErrInvalidResponse, err) // no error that the server answered
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -625,15 +669,37 @@ func (a *clientRound) answer(ctx context.Context, cs *ClientSession, name string
 	return appendJSON(nil, result, rev)
 }
 
+// checkQuestion says why a question must not be answered: servers may ask only for what
+// the client has said that it can.
+func (cs *ClientSession) checkQuestion(v value) error {
+	q := Question{}
+	switch method := v.member("method").str(); method {
+	case methodElicit:
+		q.Elicit = &ElicitParams{Mode: v.member("params").member("mode").str()}
+	case methodCreateMessage:
+		q.Sample = &CreateMessageParams{}
+	case methodRootsList:
+		q.Roots = true
+	default:
+		return fmt.Errorf("%w: %.100q is no question", ErrInvalidResponse, method)
+	}
+	if missing := cs.conn.c.capabilities().missing(q.needs(), cs.conn.rev()); missing != nil {
+		return fmt.Errorf("%w: the client did not declare %s", ErrInvalidResponse, strings.Join(missing, ", "))
+	}
+	return nil
+}
+
 // pause waits before a call is repeated for which nothing was done.
-func (a *clientRound) pause(ctx context.Context) error {
-	t := time.NewTimer(min(roundPause<<min(a.rounds, 10), maxRoundPause))
+func (a *clientRound) pause(ctx context.Context, cs *ClientSession) error {
+	t := time.NewTimer(min(roundPause<<min(max(a.rounds-1, 0), 10), maxRoundPause))
 	defer t.Stop()
 	select {
 	case <-t.C:
 		return nil
 	case <-ctx.Done():
 		return causeOf(ctx)
+	case <-cs.conn.p.done:
+		return cs.conn.p.over()
 	}
 }
 
@@ -653,9 +719,11 @@ type clientEra interface {
 	follow(ctx context.Context, cs *ClientSession, uri string, on bool) error
 	// listed takes note of listed tools, and leaves out what must not be used.
 	listed(*clientConn, []*Tool) []*Tool
+	// arrived sees notifications at once, in the order of arrival.
+	arrived(*clientConn, *incoming)
 	// heard takes the notifications that are the era's own, and reports whether one is
 	// for the application.
-	heard(*clientConn, *incoming) bool
+	heard(context.Context, *clientConn, *incoming) bool
 }
 
 // eraOf tells how calls are made.
@@ -686,13 +754,14 @@ func (cs *ClientSession) call(ctx context.Context, c *clientCall, result any) er
 		}
 		o.started = func(id ID) { c.id = id }
 		v, err := cs.conn.p.call(ctx, cs.conn.link, c.method, c.params, o)
+		answered := errors.As(err, new(*Error))
 		c.tries++
 		again, err := era.settle(ctx, cs, c, v, err)
 		if again {
 			continue
 		}
 		if err != nil {
-			if errors.As(err, new(*Error)) {
+			if answered && errors.As(err, new(*Error)) {
 				err = fmt.Errorf("mcp: %s: %w", c.method, err)
 			}
 			return err
@@ -708,7 +777,9 @@ func (cs *ClientSession) call(ctx context.Context, c *clientCall, result any) er
 }
 
 func (sessionEra) listed(_ *clientConn, tools []*Tool) []*Tool { return tools }
-func (sessionEra) heard(*clientConn, *incoming) bool           { return true }
+func (sessionEra) arrived(*clientConn, *incoming)              {}
+
+func (sessionEra) heard(context.Context, *clientConn, *incoming) bool { return true }
 
 // sessionEra makes calls in a session that initialize opened.
 type sessionEra struct{}
@@ -1148,7 +1219,11 @@ func (c *clientConn) batches() bool { return c.rev().batches() }
 
 func (c *clientConn) admit(in *incoming) (bool, *Error) {
 	in.rev = c.rev()
+	if in.kind == notificationMessage {
+		eraOf(in.rev).arrived(c, in)
+	}
 	if in.rev.alone() && in.kind == requestMessage {
+		c.c.log.Warn("mcp: a request of the server is ignored: its revision has none", "method", in.method)
 		return false, Errorf(CodeMethodNotFound, "servers send no requests in revision %v", in.rev)
 	}
 	if in.rev == 0 && in.kind == requestMessage && in.method != methodPing {
@@ -1285,7 +1360,7 @@ func (c *clientConn) notification(ctx context.Context, in *incoming) {
 		clear(c.schemas)
 		c.mu.Unlock()
 	}
-	if !eraOf(in.rev).heard(c, in) {
+	if !eraOf(in.rev).heard(ctx, c, in) {
 		return
 	}
 	var err error

@@ -503,6 +503,7 @@ type outgoing struct {
 	method string
 	data   *buffer
 	header http.Header // for the HTTP request of a client; nil elsewhere
+	opens  bool        // it finds out who is there: whoever gives it up has nobody to tell
 }
 
 // A stream carries messages to the other side. Its methods may be called at once.
@@ -579,6 +580,7 @@ type peer struct {
 	done      chan struct{}                   // closed by failCalls, when there is a cause
 	late      func(token int64, r Progress)   // gets progress of calls that are answered, under mu; nil: nobody does
 	lose      func(*lostSession)              // told that the other side has ended the session
+	withdrawn func(ID)                        // told that the other side cancels what is no request of its own; nil: not told
 	before    *peer                           // in whose place it is; nil: nobody's
 	mute      bool                            // does not answer what is no request: a client
 	crash     bool                            // a panic goes on, after it was logged
@@ -852,6 +854,35 @@ func (p *peer) serveLone(ctx context.Context, in *incoming) {
 	in.do()
 }
 
+// serveHere serves, on the goroutine of who calls, what came inside of another message
+// as if it were a request. It ends with ctx, and with the peer.
+func (p *peer) serveHere(ctx context.Context, in *incoming) (any, error) {
+	in.ctx, in.cancel = context.WithCancelCause(ctx)
+	defer in.cancel(nil)
+	p.mu.Lock()
+	p.lone++
+	in.key = "#" + strconv.FormatInt(p.lone, 10)
+	p.mu.Unlock()
+	if e := p.enter(in); e != nil {
+		if over := p.over(); over != nil {
+			return nil, over
+		}
+		return nil, e
+	}
+	defer p.leave(in)
+	return p.protect(in)
+}
+
+// leave makes in none of the running requests.
+func (p *peer) leave(in *incoming) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.running, in.key)
+	p.busy--
+	p.slotLocked()
+	p.restLocked()
+}
+
 // gone says why nothing more may be said for a request: the peer cancelled it.
 func (in *incoming) gone() error {
 	if cause := context.Cause(in.ctx); errors.As(cause, new(*CancelledError)) {
@@ -1030,9 +1061,12 @@ func (p *peer) cancelRequest(in *incoming) {
 		r = nil
 	}
 	p.mu.Unlock()
-	if r != nil {
+	switch {
+	case r != nil:
 		p.log.Debug("mcp: request cancelled", "method", r.method, "reason", reason)
 		r.cancel(&CancelledError{reason})
+	case p.withdrawn != nil:
+		p.withdrawn(id)
 	}
 }
 
@@ -1142,6 +1176,7 @@ type callOptions struct {
 	header   http.Header
 	started  func(ID)    // gets the call's id before it is sent; nil: nobody wants it
 	early    func(value) // gets the result before the next message is looked at, under a lock
+	opens    bool        // see outgoing
 }
 
 // call sends a request and waits for its result. An error is an *Error from the
@@ -1155,7 +1190,7 @@ func (p *peer) call(ctx context.Context, out stream, method string, params any, 
 		return value{}, err
 	}
 	defer p.end(n, c)
-	m := &outgoing{id: integerID(n), method: method, header: o.header}
+	m := &outgoing{id: integerID(n), method: method, header: o.header, opens: o.opens}
 	if o.progress != nil {
 		meta := Meta{}
 		for k, v := range o.meta {
@@ -1289,7 +1324,7 @@ func (p *peer) giveUp(out stream, m *outgoing, cause error) error {
 	_, open := p.calls[n]
 	delete(p.calls, n)
 	p.mu.Unlock()
-	if open && m.method != methodInitialize && m.method != methodDiscover {
+	if open && !m.opens {
 		out.abandon(m, cause)
 	}
 	return cause

@@ -7,6 +7,7 @@ package mcp
 // those of the session era.
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
@@ -615,6 +616,7 @@ func (statelessEra) open(ctx context.Context, cs *ClientSession, revs []revision
 	c := cs.conn
 	for offer, tried := revs[0], map[revision]int{}; ; {
 		o := cs.statelessOptions(offer, &clientCall{method: methodDiscover})
+		o.opens = true
 		if c.link.place() == "" {
 			o.idle = probeTimeout
 		}
@@ -626,6 +628,9 @@ func (statelessEra) open(ctx context.Context, cs *ClientSession, revs []revision
 			if speaks, err = c.meet(v, offer); err == nil {
 				cs.listenAtFirst(ctx)
 				return false, nil
+			}
+			if !v.member("supportedVersions").present() { // whatever this is, it is not what was asked for
+				return true, err
 			}
 		case errors.Is(err, &Error{Code: CodeUnsupportedProtocolVersion}):
 			speaks = supportedBy(err)
@@ -660,9 +665,9 @@ func (c *clientConn) seemsOld(err error) bool {
 	var h *HTTPError
 	switch {
 	case errors.As(err, &e):
-		return e.Code != CodeHeaderMismatch && e.Code != CodeMissingRequiredClientCapability
+		return !isModern(err)
 	case errors.As(err, &h):
-		return h.Status == http.StatusBadRequest || h.Status == http.StatusNotFound || h.Status == http.StatusMethodNotAllowed
+		return tellsEra(h.Status)
 	case c.link.place() == "":
 		return errors.As(err, new(*TimeoutError)) || c.p.over() != nil
 	}
@@ -673,7 +678,7 @@ func (c *clientConn) seemsOld(err error) bool {
 // with one, speaks is what the server speaks instead.
 func (c *clientConn) meet(v value, offer revision) (speaks []string, err error) {
 	result := &DiscoverResult{}
-	if err := decode(v, result); err != nil {
+	if err := cmp.Or(checkComplete(v), decode(v, result)); err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", ErrInvalidResponse, methodDiscover, err)
 	}
 	if !slices.Contains(result.SupportedVersions, offer.String()) {
@@ -710,9 +715,10 @@ func (cs *ClientSession) statelessOptions(rev revision, c *clientCall) callOptio
 	if cs.conn.link.place() == "" {
 		return o
 	}
-	o.header = o.header.Clone()
-	if o.header == nil {
-		o.header = http.Header{}
+	given := o.header
+	o.header = http.Header{}
+	for name, values := range given {
+		o.header[http.CanonicalHeaderKey(name)] = values
 	}
 	o.header[headerRevision] = []string{rev.String()}
 	o.header[headerMethod] = []string{c.method}
@@ -736,7 +742,11 @@ func (statelessEra) prepare(cs *ClientSession, c *clientCall) (callOptions, erro
 	if o.header == nil {
 		return o, nil
 	}
-	switch p := c.params.(type) {
+	params := c.params
+	if c.round != nil {
+		params = c.round.params
+	}
+	switch p := params.(type) {
 	case *CallToolParams:
 		o.header[headerName] = []string{encodeHeader(p.Name)}
 		cs.conn.mu.Lock()
@@ -827,7 +837,7 @@ func (a *clientRound) appendTo(b []byte, rev revision) ([]byte, error) {
 	}
 	if a.state != nil {
 		add("requestState")
-		b = appendString(b, *a.state)
+		b = append(b, a.state...)
 	}
 	return append(b, '}'), nil
 }
@@ -840,16 +850,25 @@ func (statelessEra) settle(ctx context.Context, cs *ClientSession, c *clientCall
 		return cs.again(ctx, c, err)
 	}
 	switch kind := v.member("resultType"); {
-	case !kind.present() || kind.is("complete"):
-		return false, nil
 	case kind.is("task") && c.method == methodToolsCall && !cs.conn.c.opts.NoTasks:
 		c.created = v
 		return false, nil
 	case kind.is("input_required") && (c.method == methodToolsCall || c.method == methodPromptsGet || c.method == methodResourcesRead):
-		return true, cs.answerRound(ctx, c, v)
-	default:
-		return false, fmt.Errorf("%w: %s: resultType is %.40s", ErrInvalidResponse, c.method, kind.raw())
+		err = cs.answerRound(ctx, c, v)
+		return err == nil, err
 	}
+	if err = checkComplete(v); err != nil {
+		err = fmt.Errorf("%w: %s: %w", ErrInvalidResponse, c.method, err)
+	}
+	return false, err
+}
+
+// checkComplete says why a result is not a final one. Without a type it is.
+func checkComplete(v value) error {
+	if kind := v.member("resultType"); kind.present() && !kind.is("complete") {
+		return fmt.Errorf("resultType is %.40s", kind.raw())
+	}
+	return nil
 }
 
 // again tells whether a call that failed has a better chance now.
@@ -858,9 +877,11 @@ func (cs *ClientSession) again(ctx context.Context, c *clientCall, err error) (b
 	case errors.Is(err, &Error{Code: CodeUnsupportedProtocolVersion}) && !c.round.again:
 		c.round.again = true
 		return slices.Contains(supportedBy(err), cs.conn.rev().String()), err
-	case errors.Is(err, &Error{Code: CodeHeaderMismatch}) && c.method == methodToolsCall && !c.round.listed:
+	case errors.Is(err, &Error{Code: CodeHeaderMismatch}) && c.method == methodToolsCall && cs.conn.link.place() != "" && !c.round.listed:
 		c.round.listed = true
-		for _, listErr := range cs.Tools(ctx) { // which tells what belongs into headers
+		opts := cs.opts
+		opts.Progress = nil                                // which is the call's
+		for _, listErr := range cs.With(opts).Tools(ctx) { // which tells what belongs into headers
 			if listErr != nil {
 				return false, err
 			}
@@ -881,20 +902,24 @@ func (cs *ClientSession) answerRound(ctx context.Context, c *clientCall, v value
 	}
 	switch a.rounds++; {
 	case a.rounds > limit:
-		return fmt.Errorf("mcp: %s: the server wants something for the %dth time; ClientOptions.MaxRounds allows more", c.method, a.rounds)
-	case questions.kind() != kindObject && state.kind() != kindString || questions.present() && questions.kind() != kindObject:
+		return fmt.Errorf("mcp: %s: the server wants something more after %d rounds; ClientOptions.MaxRounds allows more", c.method, limit)
+	case questions.present() && questions.kind() != kindObject, state.present() && state.kind() != kindString:
+		return fmt.Errorf("%w: %s: input_required with inputRequests that are no object, or a requestState that is no string", ErrInvalidResponse, c.method)
+	case !questions.present() && !state.present():
 		return fmt.Errorf("%w: %s: input_required without inputRequests or requestState", ErrInvalidResponse, c.method)
 	}
-	a.state, a.answers = nil, nil
-	if state.kind() == kindString {
-		text := state.str()
-		a.state = &text
+	c.params, a.state, a.answers = a, nil, nil
+	if state.present() {
+		a.state = state.raw()
 	}
-	c.params = a
-	if !questions.present() {
-		return a.pause(ctx)
+	for name, q := range questions.members() { // before anybody is asked in vain
+		if err := cs.checkQuestion(q); err != nil {
+			return fmt.Errorf("mcp: %s: the server asks for %.100q: %w", c.method, name.str(), err)
+		}
 	}
-	a.answers = map[string]json.RawMessage{}
+	if questions.present() {
+		a.answers = map[string]json.RawMessage{}
+	}
 	for name, q := range questions.members() {
 		answer, err := a.answer(ctx, cs, name.str(), q)
 		if err != nil {
@@ -903,7 +928,7 @@ func (cs *ClientSession) answerRound(ctx context.Context, c *clientCall, v value
 		a.answers[name.str()] = answer
 	}
 	if len(a.answers) == 0 {
-		return a.pause(ctx)
+		return a.pause(ctx, cs)
 	}
 	return nil
 }
@@ -946,11 +971,11 @@ func (statelessEra) follow(ctx context.Context, cs *ClientSession, uri string, o
 	c.mu.Lock()
 	before := c.hears
 	c.mu.Unlock()
-	want := SubscriptionFilter{}
+	want, heard := SubscriptionFilter{}, false
 	if before != nil {
-		want = before.want
+		want, heard = before.want, !before.over()
 	}
-	if slices.Contains(want.ResourceSubscriptions, uri) == on {
+	if slices.Contains(want.ResourceSubscriptions, uri) == on && (heard || !on) {
 		return nil
 	}
 	want.ResourceSubscriptions = slices.DeleteFunc(slices.Clone(want.ResourceSubscriptions), func(u string) bool { return u == uri })
@@ -958,66 +983,93 @@ func (statelessEra) follow(ctx context.Context, cs *ClientSession, uri string, o
 		want.ResourceSubscriptions = append(want.ResourceSubscriptions, uri)
 	}
 	if want.empty() {
-		c.stopListening()
-		return nil
-	}
-	h := c.listen(want)
-	var err error
-	select {
-	case <-h.acked:
-		if !on || slices.Contains(h.granted.ResourceSubscriptions, uri) {
-			if before != nil {
-				before.stop(errListensElsewhere)
-			}
-			return nil
+		c.remember(func(c *clientConn) { c.hears = nil })
+	} else if h := c.listen(want); true {
+		if err := cs.awaitGrant(ctx, h, uri, on); err != nil {
+			h.stop(err)
+			c.remember(func(c *clientConn) { c.hears = before })
+			return fmt.Errorf("mcp: %s: %w", methodListen, err)
 		}
-		err = fmt.Errorf("mcp: the server does not let resource %q be followed", uri)
-	case <-h.ended:
-		err = h.err
-	case <-ctx.Done():
-		err = causeOf(ctx)
 	}
-	h.stop(err)
-	c.mu.Lock()
-	c.hears = before
-	c.mu.Unlock()
-	return err
+	if before != nil {
+		before.stop(errListensElsewhere)
+	}
+	return nil
 }
 
 var errListensElsewhere = errors.New("another subscription takes its place")
 
+// over reports whether it was given up.
+func (h *listening) over() bool {
+	select {
+	case <-h.ended:
+		return true
+	default:
+		return false
+	}
+}
+
+// awaitGrant waits until the server has said what it tells of, as long as a call may
+// take.
+func (cs *ClientSession) awaitGrant(ctx context.Context, h *listening, uri string, on bool) error {
+	o := cs.callOptions()
+	w := watchOf(methodListen, &o)
+	t := time.NewTimer(w.left())
+	defer t.Stop()
+	select {
+	case <-h.acked:
+	case <-h.ended:
+		return cmp.Or(h.err, errors.New("the server ends the subscription at once"))
+	case <-t.C:
+		return w.expired()
+	case <-ctx.Done():
+		return causeOf(ctx)
+	}
+	if granted := cs.Subscribed(); on && (granted == nil || !slices.Contains(granted.ResourceSubscriptions, uri)) {
+		return fmt.Errorf("the server does not let resource %.100q be followed", uri)
+	}
+	return nil
+}
+
 // listen opens a subscription, which goes on until it is stopped.
 func (c *clientConn) listen(want SubscriptionFilter) *listening {
 	h := &listening{want: want, acked: make(chan struct{}), ended: make(chan struct{})}
-	ctx, stop := context.WithCancelCause(context.Background())
+	ctx, stop := context.WithCancelCause(context.WithValue(c.life, inNotification{}, c.p)) // nothing is to wait for it
 	h.stop = stop
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.hears = h
-	if c.closing.Load() {
-		stop(ErrClosed)
+	if c.life.Err() != nil {
+		h.err = ErrClosed
+		close(h.ended)
+		return h
 	}
-	c.workers.Go(func() { h.keep(ctx, c) }) // ends with stop
+	c.workers.Go(func() { h.keep(ctx, c) }) // ends with stop, or the session
 	return h
 }
 
 // keep listens, and comes back where the subscription is lost.
 func (h *listening) keep(ctx context.Context, c *clientConn) {
+	defer h.stop(nil)
 	defer close(h.ended)
+	defer c.remember(func(*clientConn) { h.granted = nil })
 	for fails := 0; fails < maxListenFails; fails++ {
 		start := time.Now()
 		h.err = h.once(ctx, c)
 		refused := errors.As(h.err, new(*Error)) || errors.Is(h.err, ErrUnauthorized)
-		if ctx.Err() != nil || refused || c.p.over() != nil {
+		if ctx.Err() != nil || c.p.over() != nil {
 			return
 		}
-		c.c.log.Debug("mcp: a subscription ended", "error", h.err)
 		if time.Since(start) > backoffMax {
 			fails = 0
 		}
-		if !pause(ctx, -1, fails) {
-			return
+		c.c.log.Debug("mcp: a subscription ended", "error", h.err)
+		if refused || !pause(ctx, -1, fails) {
+			break
 		}
+	}
+	if ctx.Err() == nil {
+		c.c.log.Warn("mcp: the server does not tell of changes any more", "error", h.err)
 	}
 }
 
@@ -1041,40 +1093,65 @@ func (h *listening) once(ctx context.Context, c *clientConn) error {
 	return err
 }
 
-// heard takes the notifications that open and end subscriptions, and reports whether
-// one is for the application: what belongs to a subscription that is no more is not.
-func (statelessEra) heard(c *clientConn, in *incoming) bool {
+// subscriptionOf is the subscription that a notification belongs to; tagged reports
+// whether it says that it belongs to one.
+func (c *clientConn) subscriptionOf(in *incoming) (h *listening, tagged bool) {
 	v := in.params.member("_meta").member(metaSubscription)
-	if !v.present() {
-		return true
-	}
 	id, _ := parseID(v)
 	c.mu.Lock()
-	h := c.listens[id.key()]
-	c.mu.Unlock()
-	if h == nil || in.method != noteAcknowledged {
-		return h != nil && in.method != noteAcknowledged
+	defer c.mu.Unlock()
+	return c.listens[id.key()], v.present()
+}
+
+// arrived notes what a subscription grants, so that who waits for it is not held up
+// by notifications before it.
+func (statelessEra) arrived(c *clientConn, in *incoming) {
+	h, _ := c.subscriptionOf(in)
+	if in.method != noteAcknowledged || h == nil {
+		return
 	}
 	var p SubscriptionsListenParams
 	if err := decode(in.params, &p); err != nil {
 		c.c.log.Warn("mcp: acknowledgement ignored", "error", err)
-		return false
+		return
 	}
 	c.mu.Lock()
-	again := h.granted != nil
+	defer c.mu.Unlock()
 	h.granted = p.Notifications
-	c.mu.Unlock()
-	if again {
-		c.missed(h.granted)
-	} else {
+	if h.acks++; h.acks == 1 {
 		close(h.acked)
+	}
+	if missing := h.want.without(h.granted); !missing.empty() {
+		c.c.log.Warn("mcp: the server does not tell of all that it was asked for", "missing", missing)
+	}
+}
+
+// heard reports whether a notification is for the application: what belongs to a
+// subscription that is no more is not.
+func (statelessEra) heard(ctx context.Context, c *clientConn, in *incoming) bool {
+	h, tagged := c.subscriptionOf(in)
+	if in.method != noteAcknowledged {
+		return h != nil || !tagged
+	}
+	if h != nil {
+		c.missed(ctx, h)
 	}
 	return false
 }
 
-// missed tells the application what may have changed while nothing was heard.
-func (c *clientConn) missed(f *SubscriptionFilter) {
-	o, cs, ctx := &c.c.opts, c.session(), context.Background()
+// missed tells the application what may have changed while nothing was heard, if that
+// was so.
+func (c *clientConn) missed(ctx context.Context, h *listening) {
+	c.mu.Lock()
+	f, again := h.granted, h.acks > 1
+	if again {
+		clear(c.schemas)
+	}
+	c.mu.Unlock()
+	if f == nil || !again {
+		return
+	}
+	o, cs := &c.c.opts, c.session()
 	for _, l := range []struct {
 		granted bool
 		tell    func(context.Context, *ClientSession)
@@ -1083,10 +1160,21 @@ func (c *clientConn) missed(f *SubscriptionFilter) {
 			l.tell(ctx, cs)
 		}
 	}
-	for _, uri := range f.ResourceSubscriptions {
-		if o.ResourceUpdated != nil {
+	for _, uri := range h.want.ResourceSubscriptions {
+		if o.ResourceUpdated != nil && slices.Contains(f.ResourceSubscriptions, uri) {
 			o.ResourceUpdated(ctx, cs, &ResourceUpdatedParams{URI: uri})
 		}
+	}
+}
+
+// without is what of f another filter lacks.
+func (f *SubscriptionFilter) without(other *SubscriptionFilter) *SubscriptionFilter {
+	has := func(uri string) bool { return slices.Contains(other.ResourceSubscriptions, uri) }
+	return &SubscriptionFilter{
+		ToolsListChanged:      f.ToolsListChanged && !other.ToolsListChanged,
+		PromptsListChanged:    f.PromptsListChanged && !other.PromptsListChanged,
+		ResourcesListChanged:  f.ResourcesListChanged && !other.ResourcesListChanged,
+		ResourceSubscriptions: slices.DeleteFunc(slices.Clone(f.ResourceSubscriptions), has),
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"os/exec"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -257,6 +258,8 @@ type duplex struct {
 	limit time.Duration     // for conn to close
 	stuck error             // what had not ended in time; set when run returns
 
+	unasked atomic.Bool // nothing is answered, since nothing may be asked: a client in the stateless era
+
 	wake chan struct{} // has room for one; from put to the writing goroutine
 	over chan struct{} // closed by endLocked, with err
 
@@ -290,7 +293,9 @@ func (d *duplex) send(ctx context.Context, m *outgoing) error {
 }
 
 func (d *duplex) answer(b *buffer, _ *Error) {
-	if b != nil {
+	if b != nil && d.unasked.Load() {
+		b.free()
+	} else if b != nil {
 		_ = d.put(context.Background(), b, false) // fails only when nobody is there
 	}
 }
@@ -550,9 +555,9 @@ func dialConn(ctx context.Context, d *duplex) *connLink {
 	return l
 }
 
-func (l *connLink) settled(revision) {}
-func (l *connLink) place() string    { return "" }
-func (l *connLink) listens() bool    { return true }
+func (l *connLink) settled(rev revision) { l.unasked.Store(rev.alone()) }
+func (l *connLink) place() string        { return "" }
+func (l *connLink) listens() bool        { return true }
 
 func (l *connLink) close() error {
 	l.windDown(errors.New("closed by this side"))

@@ -217,8 +217,9 @@ func (l *httpLink) begin(ctx context.Context, m *outgoing) error {
 	return nil
 }
 
+// answer POSTs an answer. Where there is no session, servers ask nothing.
 func (l *httpLink) answer(b *buffer, _ *Error) {
-	if b == nil {
+	if b == nil || l.member().number == 0 && !l.oldTransport() {
 		return
 	}
 	if err := l.post(l.ctx, l.member(), b.b, "answer"); err != nil {
@@ -530,6 +531,9 @@ func (x *httpExchange) refused(a *httpAnswer) error {
 	}
 	f := parseFrame(trimBOM(data))
 	spoken := f.bad == nil && !f.batch && f.messages[0].kind == responseMessage
+	if x.method == methodDiscover && !tellsEra(a.StatusCode) { // whatever is wrong there, it is not the request
+		return refusal
+	}
 	if !x.mayBeOld(a.StatusCode, spoken && f.messages[0].id.key() == x.id.key()) {
 		if spoken {
 			x.l.p.accept(x.l.ctx, f, &arrival{out: x.l, only: x.id})
@@ -547,7 +551,7 @@ func (x *httpExchange) refused(a *httpAnswer) error {
 // request in the terms of the protocol, as only Streamable HTTP would.
 func (x *httpExchange) mayBeOld(status int, answered bool) bool {
 	first := x.method == methodInitialize && x.l.member().number == 0 && !x.l.oldTransport()
-	return first && !answered && (status == http.StatusBadRequest || status == http.StatusNotFound || status == http.StatusMethodNotAllowed)
+	return first && !answered && tellsEra(status)
 }
 
 // follow goes on with a stream that broke off, until the call is answered (Streamable
@@ -597,7 +601,7 @@ func (x *httpExchange) stream(body io.Reader) error {
 		if err != nil {
 			return fmt.Errorf("the stream broke off before the answer: %w", err)
 		}
-		if e.hasID && !x.member.rev.alone() { // which has nothing to resume
+		if e.hasID && (x.member.number > 0 || x.method == methodInitialize) { // only sessions have something to resume
 			x.last = e.id
 		}
 		if e.retry >= 0 {
@@ -611,6 +615,9 @@ func (x *httpExchange) stream(body io.Reader) error {
 		if !x.l.p.waits(x.id) {
 			return nil
 		}
+	}
+	if x.member.rev.alone() {
+		return errors.New("the stream ended before the answer; the request is lost, and can be made again")
 	}
 	return errors.New("the stream ended before the answer")
 }

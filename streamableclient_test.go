@@ -890,7 +890,7 @@ func TestHTTPRenewalFails(t *testing.T) {
 		checkError(t, "twice", cs.Ping(ctx), "mcp: ping: the server has ended the session")
 		const gone = "mcp: ping: the server has ended the session; no other could be opened: "
 		checkError(t, "503", cs.Ping(ctx), gone+`mcp: initialize: POST http://mcp.test/mcp: the server answered 503 Service Unavailable (text/plain): "later"`)
-		checkError(t, "error", cs.Ping(ctx), "mcp: ping: "+gone+`mcp: initialize: no (code -5)`)
+		checkError(t, "error", cs.Ping(ctx), gone+`mcp: initialize: no (code -5)`)
 		checkError(t, "400", cs.Ping(ctx), gone+`mcp: initialize: POST http://mcp.test/mcp: the server answered 400 Bad Request`)
 		checkError(t, "initialized", cs.Ping(ctx), gone+`mcp: sending notifications/initialized: POST http://mcp.test/mcp: the server answered 500 Internal Server Error`)
 		checkError(t, "at last", cs.Ping(ctx), "mcp: ping: the server has ended the session")
