@@ -411,7 +411,31 @@ func (r *ElicitResult) check(p *ElicitParams) error {
 	if len(r.Content) == 0 {
 		r.Content = json.RawMessage("{}")
 	}
+	r.Content = p.RequestedSchema.without(r.Content)
 	return p.RequestedSchema.Check(r.Content)
+}
+
+// without leaves out of content what the form does not ask for; nobody has asked.
+func (s *FormSchema) without(content json.RawMessage) json.RawMessage {
+	ix, err := scan(content)
+	if err != nil || ix.root().kind() != kindObject {
+		return content // which is refused
+	}
+	kept, some := []byte{'{'}, false
+	for name, v := range ix.root().members() {
+		if !slices.ContainsFunc(s.Properties, func(p Property) bool { return name.is(p.Name) }) {
+			some = true
+			continue
+		}
+		if len(kept) > 1 {
+			kept = append(kept, ',')
+		}
+		kept = append(append(append(kept, name.raw()...), ':'), v.raw()...)
+	}
+	if !some {
+		return content
+	}
+	return append(kept, '}')
 }
 
 // Check says why content, a JSON object, is no right answer to the form.
