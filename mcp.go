@@ -310,7 +310,7 @@ const ExtensionTasks = "io.modelcontextprotocol/tasks"
 type TaskCapability struct {
 	List     *Empty       `json:"list,omitempty"`
 	Cancel   *Empty       `json:"cancel,omitempty"`
-	Requests TaskRequests `json:"requests"`
+	Requests TaskRequests `json:"requests,omitzero"`
 }
 
 // TaskRequests are the requests that may run as tasks.
