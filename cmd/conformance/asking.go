@@ -40,20 +40,29 @@ func askModel(ctx context.Context, r *mcp.Request, in struct {
 
 // askForm asks by a form, given as the JSON text of its schema, and returns the
 // answer in words that begin with what.
-func askForm(ctx context.Context, r *mcp.Request, what, message, form string) (string, error) {
-	p := &mcp.ElicitParams{Message: message, RequestedSchema: &mcp.FormSchema{}}
-	if err := json.Unmarshal([]byte(form), p.RequestedSchema); err != nil {
-		return "", err
-	}
-	answer, err := r.Elicit(ctx, p)
+func askForm(ctx context.Context, r *mcp.Request, what, message, schema string) (string, error) {
+	answers, err := r.Ask(ctx, form("", message, schema))
 	if err != nil {
 		return "", err
 	}
+	answer := answers[0].Elicit
 	content := answer.Content
 	if content == nil {
 		content = json.RawMessage("{}")
 	}
 	return fmt.Sprintf("%s: action=%s, content=%s", what, answer.Action, content), nil
+}
+
+const (
+	confirmQuestion = `{"type":"object","properties":{"confirm":{"type":"boolean"}},"required":["confirm"]}`
+	nameQuestion    = `{"type":"object","properties":{"name":{"type":"string"}},"required":["name"]}`
+)
+
+// form makes a question of the JSON text of a form.
+func form(name, message, schema string) mcp.Question {
+	p := &mcp.ElicitParams{Message: message, RequestedSchema: &mcp.FormSchema{}}
+	_ = json.Unmarshal([]byte(schema), p.RequestedSchema) // a constant
+	return mcp.Question{Name: name, Elicit: p}
 }
 
 const userForm = `{"type":"object","properties":{

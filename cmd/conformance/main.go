@@ -8,12 +8,12 @@
 // With -http the server is at /mcp of that address, and says where on stderr;
 // without it speaks over stdin and stdout. It also offers tools to measure with; with
 // -tools only these, and N dummies. With -revision it speaks only that one. The
-// client takes the scenario and the newest revision to speak from the
+// client takes the scenario, its context, and the newest revision to speak from the
 // environment, as the suite sets it.
 //
-// The files, in reading order: main.go, server.go, tools.go and asking.go (tools
-// that the suite calls), measure.go (other tools), content.go (resources
-// and prompts), client.go.
+// The files, in reading order: main.go, server.go, tools.go, asking.go, rounds.go and
+// tasks.go (tools that the suite calls), measure.go (other tools), content.go
+// (resources and prompts), client.go.
 package main
 
 import (
@@ -70,8 +70,8 @@ func run(ctx context.Context, args []string, stderr io.Writer) error {
 		if len(args) != 2 {
 			return usageError{fmt.Errorf("client: want one URL, got %d arguments", len(args)-1)}
 		}
-		return act(ctx, os.Getenv("MCP_CONFORMANCE_SCENARIO"), os.Getenv("MCP_CONFORMANCE_PROTOCOL_VERSION"),
-			&mcp.HTTPTransport{URL: args[1]})
+		p := &part{scenario: os.Getenv("MCP_CONFORMANCE_SCENARIO"), context: os.Getenv("MCP_CONFORMANCE_CONTEXT")}
+		return p.act(ctx, os.Getenv("MCP_CONFORMANCE_PROTOCOL_VERSION"), &mcp.HTTPTransport{URL: args[1]})
 	}
 	return usageError{fmt.Errorf("unknown command %q", args[0])}
 }

@@ -378,7 +378,7 @@ func scene(t *testing.T, scenario, newest string, look func(*mcp.Request)) (call
 	here, there := mcp.Pipe()
 	ended := make(chan error)
 	go func() { ended <- s.Run(t.Context(), there) }()
-	err = act(t.Context(), scenario, newest, &mcp.ConnTransport{Conn: here})
+	err = (&part{scenario: scenario}).act(t.Context(), newest, &mcp.ConnTransport{Conn: here})
 	if err := <-ended; err != nil {
 		t.Error(err)
 	}
@@ -460,7 +460,7 @@ func TestUsage(t *testing.T) {
 			t.Errorf("%q: %v, want the usage error %q", test.args, err, test.want)
 		}
 	}
-	err := act(t.Context(), "auth/x", "", nil)
+	err := (&part{scenario: "auth/x"}).act(t.Context(), "", nil)
 	if want := `unknown scenario "auth/x" in MCP_CONFORMANCE_SCENARIO`; err == nil || err.Error() != want {
 		t.Errorf("an unknown scenario: %v, want %s", err, want)
 	}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"time"
 
 	"example.com/mcp"
 )
@@ -23,6 +24,12 @@ func newServer(n int, revision string) (*mcp.Server, error) {
 		PageSize:     1_000_000, // the suite follows no cursors
 		Complete:     complete,
 		Subscribe:    subscribe,
+		// The lists change only when a tool is there to change them.
+		Cache: map[string]mcp.CacheHint{
+			"server/discover": {TTL: time.Hour, Public: true}, "tools/list": {TTL: time.Minute, Public: true},
+			"prompts/list": {TTL: time.Minute, Public: true}, "resources/list": {TTL: time.Hour, Public: true},
+			"resources/templates/list": {TTL: time.Hour, Public: true}, "resources/read": {TTL: time.Hour, Public: true},
+		},
 	}
 	if revision != "" {
 		o.Revisions = []string{revision}
@@ -31,7 +38,8 @@ func newServer(n int, revision string) (*mcp.Server, error) {
 	if n != 0 {
 		return s, errors.Join(addMeasuringTools(s), addDummies(s, n))
 	}
-	return s, errors.Join(addTools(s), addAskingTools(s), addResources(s), addPrompts(s), addMeasuringTools(s), addCases(s), addTaskTools(s))
+	return s, errors.Join(addTools(s), addAskingTools(s), addRoundTools(s), addDiagnostics(s), addTaskTools(s),
+		addResources(s), addPrompts(s), addAskingPrompt(s), addMeasuringTools(s), addCases(s))
 }
 
 // serveHTTP serves s until ctx ends. It says on stderr where, as soon as clients can

@@ -53,18 +53,6 @@ func slowly(ctx context.Context, _ *mcp.Request, in struct {
 	return fmt.Sprintf("Computed %q for %v seconds.", in.Label, in.Seconds), nil
 }
 
-const (
-	confirmQuestion = `{"type":"object","properties":{"confirm":{"type":"boolean"}},"required":["confirm"]}`
-	nameQuestion    = `{"type":"object","properties":{"name":{"type":"string"}},"required":["name"]}`
-)
-
-// form makes a question of the JSON text of a form.
-func form(name, message, schema string) mcp.Question {
-	p := &mcp.ElicitParams{Message: message, RequestedSchema: &mcp.FormSchema{}}
-	_ = json.Unmarshal([]byte(schema), p.RequestedSchema) // a constant
-	return mcp.Question{Name: name, Elicit: p}
-}
-
 func confirmDelete(ctx context.Context, r *mcp.Request, in struct {
 	Filename string `json:"filename"`
 }) (string, error) {
