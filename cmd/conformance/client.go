@@ -78,8 +78,9 @@ func addNumbers(ctx context.Context, cs *mcp.ClientSession) error {
 	return call(ctx, cs, "add_numbers", map[string]int{"a": 2, "b": 3})
 }
 
+// onlyList lists the tools, also of a server that does not say that it has any.
 func onlyList(ctx context.Context, cs *mcp.ClientSession) error {
-	_, err := tools(ctx, cs)
+	_, err := tools(ctx, cs.With(mcp.CallOptions{Force: true}))
 	return err
 }
 

@@ -8,7 +8,9 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -39,6 +41,14 @@ func with(t *testing.T, dummies int, revision string, o *mcp.ClientOptions, test
 			t.Error(err)
 		}
 	})
+}
+
+// inEachEra lets test use a session of the newest revision that opens with initialize,
+// and one of the newest of all.
+func inEachEra(t *testing.T, o *mcp.ClientOptions, test func(t *testing.T, cs *mcp.ClientSession)) {
+	for _, rev := range []string{mcp.Revision20251125, mcp.Revision20260728} {
+		t.Run(rev, func(t *testing.T) { with(t, 0, rev, o, test) })
+	}
 }
 
 func asJSON(t *testing.T, v any) string {
@@ -73,13 +83,14 @@ func TestTools(t *testing.T) {
 		{"progress", `{"n":3}`, plain("done 3")},
 		{"slow", `{"ms":1500}`, plain("waited 1500 ms")},
 	}
-	with(t, 0, "", nil, func(t *testing.T, cs *mcp.ClientSession) {
+	inEachEra(t, nil, func(t *testing.T, cs *mcp.ClientSession) {
 		for _, test := range tests {
 			result, err := cs.CallTool(t.Context(), test.tool, json.RawMessage(test.args))
 			if err != nil {
 				t.Errorf("%s: %v", test.tool, err)
 				continue
 			}
+			result.Meta = nil // the server's name, where each result has it
 			if got := unescaped(asJSON(t, result)); got != test.want {
 				t.Errorf("%s %s:\n got %s\nwant %s", test.tool, test.args, got, test.want)
 			}
@@ -95,7 +106,7 @@ func unescaped(s string) string { return strings.NewReplacer(`\u003c`, "<", `\u0
 
 // TestToolList checks what the suite wants of the list as a whole.
 func TestToolList(t *testing.T) {
-	with(t, 0, "", nil, func(t *testing.T, cs *mcp.ClientSession) {
+	inEachEra(t, nil, func(t *testing.T, cs *mcp.ClientSession) {
 		page, err := cs.ListTools(t.Context(), nil)
 		if err != nil {
 			t.Fatal(err)
@@ -151,8 +162,12 @@ func TestProgressAndLogs(t *testing.T) {
 	o := &mcp.ClientOptions{LoggingMessage: func(_ context.Context, _ *mcp.ClientSession, p *mcp.LoggingMessageParams) {
 		logged = append(logged, string(p.Level)+" "+string(p.Data))
 	}}
-	with(t, 0, "", o, func(t *testing.T, cs *mcp.ClientSession) {
+	inEachEra(t, o, func(t *testing.T, cs *mcp.ClientSession) {
 		var progress []string
+		logged = nil
+		if err := cs.SetLoggingLevel(t.Context(), mcp.LevelInfo); err != nil {
+			t.Error(err)
+		}
 		cs = cs.With(mcp.CallOptions{Progress: func(p mcp.Progress) { progress = append(progress, fmt.Sprint(p.Value, "/", p.Total)) }})
 		for tool, want := range map[string]string{"test_tool_with_progress": "[0/100 50/100 100/100]", "progress": "[1/2 2/2]"} {
 			progress = nil
@@ -177,7 +192,7 @@ func TestProgressAndLogs(t *testing.T) {
 }
 
 func TestSlowEndsWhenCancelled(t *testing.T) {
-	with(t, 0, "", nil, func(t *testing.T, cs *mcp.ClientSession) {
+	inEachEra(t, nil, func(t *testing.T, cs *mcp.ClientSession) {
 		began := time.Now()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
@@ -218,7 +233,7 @@ func TestAskingTools(t *testing.T) {
 			`Elicitation completed: action=accept, content={"legacyEnum":"opt2","titledMulti":["value1"]}`},
 		{"ask", `{}`, `What is your name? {"type":"object","properties":{"name":{"type":"string"}},"required":["name"]}`, "Ada"},
 	}
-	with(t, 0, "", o, func(t *testing.T, cs *mcp.ClientSession) {
+	inEachEra(t, o, func(t *testing.T, cs *mcp.ClientSession) {
 		for _, test := range tests {
 			result, err := cs.CallTool(t.Context(), test.tool, json.RawMessage(test.args))
 			if err != nil {
@@ -233,10 +248,17 @@ func TestAskingTools(t *testing.T) {
 			}
 		}
 	})
-	with(t, 0, "", nil, func(t *testing.T, cs *mcp.ClientSession) {
-		result, err := cs.CallTool(t.Context(), "test_sampling", map[string]string{"prompt": "How?"})
-		if err != nil || !result.IsError {
-			t.Errorf("a client without a model got %v, %v, want an error result", result, err)
+	inEachEra(t, nil, func(t *testing.T, cs *mcp.ClientSession) {
+		for tool, args := range map[string]string{"test_sampling": `{"prompt":"How?"}`, "test_missing_capability": `{}`} {
+			result, err := cs.CallTool(t.Context(), tool, json.RawMessage(args))
+			switch {
+			case cs.Revision() == mcp.Revision20260728:
+				if want := (&mcp.Error{Code: mcp.CodeMissingRequiredClientCapability}); !errors.Is(err, want) {
+					t.Errorf("%s: a client without a model got %v, %v, want %v", tool, result, err, want)
+				}
+			case err != nil || !result.IsError:
+				t.Errorf("%s: a client without a model got %v, %v, want an error result", tool, result, err)
+			}
 		}
 	})
 }
@@ -246,6 +268,11 @@ var answers = map[string]string{
 	"Please check these values": `{}`,
 	"Please choose":             `{"legacyEnum":"opt2","titledMulti":["value1"]}`,
 	"What is your name?":        `{"name":"Ada"}`,
+	"Please confirm":            `{"ok":true}`,
+
+	"Step 1: What is your name?":           `{"name":"Ada"}`,
+	"Step 2: What is your favorite color?": `{"color":"blue"}`,
+	"What context should the prompt use?":  `{"context":"test"}`,
 }
 
 // sorted is a JSON text, and what stands before it, with its members in order and
@@ -267,13 +294,18 @@ func TestResources(t *testing.T) {
 		"test://watched-resource":  `{"contents":[{"uri":"test://watched-resource","mimeType":"text/plain","text":"This resource can be watched."}]}`,
 		"test://template/123/data": `{"contents":[{"uri":"test://template/123/data","mimeType":"application/json","text":"{\"id\":\"123\",\"templateTest\":true,\"data\":\"Data for ID: 123\"}"}]}`,
 	}
-	with(t, 0, "", nil, func(t *testing.T, cs *mcp.ClientSession) {
+	inEachEra(t, nil, func(t *testing.T, cs *mcp.ClientSession) {
 		for uri, want := range tests {
+			if cs.Revision() == mcp.Revision20260728 {
+				want = strings.TrimSuffix(want, "}") + `,"ttlMs":3600000,"cacheScope":"public"}`
+			}
 			result, err := cs.ReadResource(t.Context(), uri)
 			if err != nil {
 				t.Errorf("%s: %v", uri, err)
-			} else if got := asJSON(t, result); got != want {
-				t.Errorf("%s:\n got %s\nwant %s", uri, got, want)
+				continue
+			}
+			if result.Meta = nil; asJSON(t, result) != want {
+				t.Errorf("%s:\n got %s\nwant %s", uri, asJSON(t, result), want)
 			}
 		}
 		if page, err := cs.ListResources(t.Context(), nil); err != nil || len(page.Resources) != 3 || page.Resources[0].URI != "test://static-binary" {
@@ -288,7 +320,8 @@ func TestResources(t *testing.T) {
 		if err := cs.Unsubscribe(t.Context(), watched); err != nil {
 			t.Error(err)
 		}
-		if err := cs.Subscribe(t.Context(), "test://static-text"); !errors.Is(err, &mcp.Error{Code: mcp.CodeResourceNotFound}) {
+		err := cs.Subscribe(t.Context(), "test://static-text")
+		if old := cs.Revision() == mcp.Revision20251125; err == nil || errors.Is(err, &mcp.Error{Code: mcp.CodeResourceNotFound}) != old {
 			t.Errorf("following what never changes: %v", err)
 		}
 	})
@@ -310,7 +343,7 @@ func TestPrompts(t *testing.T) {
 		{"test_prompt_with_image", nil, user(`{"type":"image","data":"`+png+`","mimeType":"image/png"}`) + "," +
 			user(`{"type":"text","text":"Please analyze the image above."}`)},
 	}
-	with(t, 0, "", nil, func(t *testing.T, cs *mcp.ClientSession) {
+	inEachEra(t, nil, func(t *testing.T, cs *mcp.ClientSession) {
 		for _, test := range tests {
 			result, err := cs.GetPrompt(t.Context(), test.name, test.args)
 			if err != nil {
@@ -339,72 +372,202 @@ func TestRevision(t *testing.T) {
 	})
 	synctest.Test(t, func(t *testing.T) {
 		var spoken string
-		_, err := scene(t, "initialize", mcp.Revision20250326, func(r *mcp.Request) { spoken = r.Revision })
+		_, err := scene(t, part{scenario: "initialize"}, mcp.Revision20250326, func(r *mcp.Request) { spoken = r.Revision })
 		if err != nil || spoken != "" {
 			t.Errorf("initialize: %v, and a call at %q", err, spoken)
 		}
-		_, err = scene(t, "tools_call", mcp.Revision20250326, func(r *mcp.Request) { spoken = r.Revision })
+		_, err = scene(t, part{scenario: "tools_call"}, mcp.Revision20250326, func(r *mcp.Request) { spoken = r.Revision })
 		if err != nil || spoken != mcp.Revision20250326 {
 			t.Errorf("tools_call: %v, at %q", err, spoken)
 		}
 	})
 }
 
-// scene acts a scenario out against a server with the tools of all of them, and
-// returns what was called, as JSON by name.
-func scene(t *testing.T, scenario, newest string, look func(*mcp.Request)) (called map[string]string, err error) {
+// scene acts a part out against a server with the tools of all, and returns in order
+// what was called and read. look sees each call.
+func scene(t *testing.T, p part, newest string, look func(*mcp.Request)) (calls []string, err error) {
 	t.Helper()
-	called = map[string]string{}
-	s := mcp.NewServer(&mcp.Implementation{Name: "scene", Version: "1"}, nil)
-	schemas := map[string]string{
-		"json_schema_2020_12_tool": richSchema, "json_schema_echo": `{"type":"object"}`, "add_numbers": `{"type":"object"}`,
-		"test_reconnection": `{"type":"object"}`, "test_client_elicitation_defaults": `{"type":"object"}`,
+	var mu sync.Mutex // guards calls
+	log := func(call string, args any) {
+		mu.Lock()
+		defer mu.Unlock()
+		calls = append(calls, call+" "+asJSON(t, args))
 	}
+	s := mcp.NewServer(&mcp.Implementation{Name: "scene", Version: "1"}, nil)
+	schemas := map[string]string{"json_schema_2020_12_tool": richSchema, "valid_tool": mirroredSchema}
+	for _, name := range strings.Fields(`json_schema_echo add_numbers test_reconnection test_client_elicitation_defaults test_mrtr_echo_state
+		test_mrtr_unrelated test_mrtr_no_state test_mrtr_no_result_type test_headers my-hyphenated-tool test_custom_headers`) {
+		schemas[name] = `{"type":"object"}`
+	}
+	forms := map[string]string{"test_client_elicitation_defaults": defaultsForm, "test_mrtr_echo_state": confirmQuestion}
 	for name, schema := range schemas {
-		err := mcp.AddTool(s, &mcp.Tool{Name: name, InputSchema: json.RawMessage(schema)}, func(ctx context.Context, r *mcp.Request, in map[string]json.RawMessage) (string, error) {
-			look(r)
-			called[name] = asJSON(t, in)
-			if name == "test_client_elicitation_defaults" {
-				answer, err := askForm(ctx, r, "", "", defaultsForm)
-				called[name] += answer
-				return "", err
-			}
-			return "", nil
-		})
-		if err != nil {
-			t.Fatal(err)
+		if p.scenario == "http-invalid-tool-headers" && name != "valid_tool" {
+			continue
 		}
+		err = errors.Join(err, mcp.AddTool(s, &mcp.Tool{Name: name, InputSchema: json.RawMessage(schema)},
+			func(ctx context.Context, r *mcp.Request, in map[string]json.RawMessage) (string, error) {
+				look(r)
+				log(name, in)
+				if forms[name] == "" {
+					return "", nil
+				}
+				answer, err := askForm(ctx, r, name, "", forms[name])
+				if err == nil {
+					log(answer, nil)
+				}
+				return "", err
+			}))
+	}
+	for _, uri := range []string{"file:///path/to/file%20name.txt", "https://example.com/resource?id=123"} {
+		err = errors.Join(err, s.AddResource(&mcp.Resource{URI: uri, Name: "r"},
+			func(_ context.Context, _ *mcp.Request, p *mcp.ReadResourceParams) (*mcp.ReadResourceResult, error) {
+				log(p.URI, nil)
+				return &mcp.ReadResourceResult{}, nil
+			}))
+	}
+	err = errors.Join(err, s.AddPrompt(&mcp.Prompt{Name: "test_prompt"},
+		func(_ context.Context, _ *mcp.Request, p *mcp.GetPromptParams) (*mcp.GetPromptResult, error) {
+			log(p.Name, p.Arguments)
+			return &mcp.GetPromptResult{}, nil
+		}))
+	if err != nil {
+		t.Fatal(err)
 	}
 	here, there := mcp.Pipe()
 	ended := make(chan error)
 	go func() { ended <- s.Run(t.Context(), there) }()
-	err = (&part{scenario: scenario}).act(t.Context(), newest, &mcp.ConnTransport{Conn: here})
+	err = p.act(t.Context(), newest, &mcp.ConnTransport{Conn: here})
 	if err := <-ended; err != nil {
 		t.Error(err)
 	}
-	return called, err
+	return calls, err
 }
 
 func TestScenarios(t *testing.T) {
-	tests := []struct{ scenario, want string }{
-		{"initialize", `{}`},
-		{"tools_call", `{"add_numbers":"{\"a\":2,\"b\":3}"}`},
-		{"sse-retry", `{"test_reconnection":"{}"}`},
-		{"elicitation-sep1034-client-defaults", asJSON(t, map[string]string{"test_client_elicitation_defaults": `{}: action=accept, content={"name":"John Doe","age":30,"score":95.5,"status":"active","verified":true}`})},
+	const defaults = `test_client_elicitation_defaults: action=accept, content={"name":"John Doe","age":30,"score":95.5,"status":"active","verified":true} null`
+	tests := []struct {
+		scenario, newest string
+		want             []string
+	}{
+		{"initialize", mcp.Revision20251125, nil},
+		{"tools_call", mcp.Revision20251125, []string{`add_numbers {"a":2,"b":3}`}},
+		{"tools_call", "", []string{`add_numbers {"a":2,"b":3}`}},
+		{"sse-retry", mcp.Revision20251125, []string{"test_reconnection {}"}},
+		{"elicitation-sep1034-client-defaults", mcp.Revision20251125, []string{"test_client_elicitation_defaults {}", defaults}},
+		{"json-schema-ref-no-deref", "", nil},
+		{"request-metadata", "", nil},
+		{"sep-2322-client-request-state", "", []string{"test_mrtr_echo_state {}", "test_mrtr_unrelated {}", "test_mrtr_echo_state {}",
+			`test_mrtr_echo_state: action=accept, content={"confirm":true} null`, "test_mrtr_no_state {}", "test_mrtr_no_result_type {}"}},
+		{"http-standard-headers", "", []string{"test_headers {}", "my-hyphenated-tool {}",
+			"file:///path/to/file%20name.txt null", "https://example.com/resource?id=123 null", "test_prompt null"}},
+		{"http-custom-headers", "", []string{`test_custom_headers {"n":null}`, "test_headers {}"}},
+		{"http-invalid-tool-headers", "", []string{`valid_tool {"region":"text"}`}},
 	}
+	const given = `{"name":"http-custom-headers","toolCalls":[{"name":"test_custom_headers","arguments":{"n":null}},{"name":"test_headers","arguments":{}}]}`
 	synctest.Test(t, func(t *testing.T) {
 		for _, test := range tests {
-			called, err := scene(t, test.scenario, "", func(*mcp.Request) {})
-			if got := asJSON(t, called); err != nil || got != test.want {
-				t.Errorf("%s: %v\n got %s\nwant %s", test.scenario, err, got, test.want)
+			calls, err := scene(t, part{test.scenario, given}, test.newest, func(*mcp.Request) {})
+			if err != nil || !slices.Equal(calls, test.want) {
+				t.Errorf("%s: %v\n got %q\nwant %q", test.scenario, err, calls, test.want)
 			}
 		}
-		called, err := scene(t, "json-schema-2020-12-preservation", "", func(*mcp.Request) {})
-		var echoed, sent any
-		_ = json.Unmarshal([]byte(called["json_schema_echo"]), &echoed)
-		_ = json.Unmarshal([]byte(`{"schema":`+richSchema+`}`), &sent)
-		if err != nil || asJSON(t, echoed) != asJSON(t, sent) {
-			t.Errorf("json-schema-2020-12-preservation: %v, echoed %v", err, echoed)
+		calls, err := scene(t, part{scenario: "json-schema-2020-12-preservation"}, "", func(*mcp.Request) {})
+		if want := "json_schema_echo " + sorted(t, `{"schema":`+richSchema+`}`); err != nil || len(calls) != 1 || sorted(t, calls[0]) != want {
+			t.Errorf("json-schema-2020-12-preservation: %v\n got %q\nwant %q", err, calls, want)
+		}
+		_, err = scene(t, part{scenario: "http-custom-headers"}, "", func(*mcp.Request) {})
+		if want := "http-custom-headers: MCP_CONFORMANCE_CONTEXT: unexpected end of JSON input"; err == nil || err.Error() != want {
+			t.Errorf("without a context: %v, want %s", err, want)
+		}
+	})
+}
+
+// TestRounds plays the tools that ask by name, in both eras.
+func TestRounds(t *testing.T) {
+	var mu sync.Mutex // guards asked: several things are asked at once
+	var asked []string
+	note := func(question string) {
+		mu.Lock()
+		defer mu.Unlock()
+		asked = append(asked, question)
+	}
+	o := &mcp.ClientOptions{
+		Roots: []*mcp.Root{{URI: "file:///test/root", Name: "Test Root"}},
+		Elicit: func(_ context.Context, _ *mcp.ClientSession, p *mcp.ElicitParams) (*mcp.ElicitResult, error) {
+			note(p.Message)
+			return &mcp.ElicitResult{Action: "accept", Content: json.RawMessage(answers[p.Message])}, nil
+		},
+	}
+	silent := &mcp.ClientOptions{Roots: o.Roots, Elicit: o.Elicit}
+	o.Sample = func(_ context.Context, _ *mcp.ClientSession, p *mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) {
+		note((&mcp.CallToolResult{Content: p.Messages[0].Content}).Text())
+		return &mcp.CreateMessageResult{Role: mcp.RoleAssistant, Content: []mcp.Content{text("Fine")}, Model: "m"}, nil
+	}
+	const name, greeting = "What is your name?", "Generate a greeting"
+	tests := []struct {
+		tool, want string
+		asks       []string // in order of the alphabet
+	}{
+		{"test_input_required_result_elicitation", "Hello, Ada!", []string{name}},
+		{"test_streaming_elicitation", "Hello, Ada!", []string{name}},
+		{"test_input_required_result_sampling", "Fine", []string{"What is the capital of France?"}},
+		{"test_input_required_result_list_roots", "The roots are file:///test/root", nil},
+		{"test_input_required_result_request_state", "state-ok", []string{"Please confirm"}},
+		{"test_input_required_result_tampered_state", "The state is as it was given out.", []string{"Please confirm"}},
+		{"test_input_required_result_multiple_inputs", `{"name":"Ada"}; Fine; The roots are file:///test/root`, []string{greeting, name}},
+		{"test_input_required_result_multi_round", "Ada likes blue.", []string{"Step 1: What is your name?", "Step 2: What is your favorite color?"}},
+		{"test_input_required_result_capabilities", "2 questions were answered.", []string{greeting, name}},
+		{"test_missing_capability", "The client can sample.", nil},
+		{"test_logging_tool", "A message was logged.", nil},
+		{"test_trigger_tool_change", "The list of tools has changed.", nil},
+		{"test_trigger_prompt_change", "The list of prompts has changed.", nil},
+	}
+	inEachEra(t, o, func(t *testing.T, cs *mcp.ClientSession) {
+		for _, test := range tests {
+			asked = nil
+			result, err := cs.CallTool(t.Context(), test.tool, nil)
+			if err != nil {
+				t.Errorf("%s: %v", test.tool, err)
+				continue
+			}
+			slices.Sort(asked)
+			if got := result.Text(); got != test.want || !slices.Equal(asked, test.asks) {
+				t.Errorf("%s: %q after %q, want %q after %q", test.tool, got, asked, test.want, test.asks)
+			}
+		}
+		asked = nil
+		result, err := cs.GetPrompt(t.Context(), "test_input_required_result_prompt", nil)
+		if err != nil || asJSON(t, result.Messages) != `[{"role":"user","content":{"type":"text","text":"Context: test"}}]` || len(asked) != 1 {
+			t.Errorf("the prompt: %v, %v after %q", result, err, asked)
+		}
+	})
+	inEachEra(t, silent, func(t *testing.T, cs *mcp.ClientSession) {
+		asked = nil
+		result, err := cs.CallTool(t.Context(), "test_input_required_result_capabilities", nil)
+		if err != nil || result.Text() != "1 questions were answered." || !slices.Equal(asked, []string{name}) {
+			t.Errorf("without a model: %v, %v after %q", result, err, asked)
+		}
+	})
+}
+
+// TestChanges hears of the lists that tools change.
+func TestChanges(t *testing.T) {
+	var heard []string
+	o := &mcp.ClientOptions{
+		ToolsChanged:   func(context.Context, *mcp.ClientSession) { heard = append(heard, "tools") },
+		PromptsChanged: func(context.Context, *mcp.ClientSession) { heard = append(heard, "prompts") },
+	}
+	inEachEra(t, o, func(t *testing.T, cs *mcp.ClientSession) {
+		for _, list := range []string{"tool", "prompt"} {
+			heard = nil
+			if err := call(t.Context(), cs, "test_trigger_"+list+"_change", nil); err != nil {
+				t.Error(err)
+			}
+			time.Sleep(time.Second) // virtual
+			synctest.Wait()
+			if want := []string{list + "s"}; !slices.Equal(heard, want) {
+				t.Errorf("heard of %q, want %q", heard, want)
+			}
 		}
 	})
 }
