@@ -34,6 +34,7 @@ var readingOrder = [][]string{
 	{"streamableclient.go"},
 	{"jose.go"},
 	{"oauth.go"},
+	{"oauthresource.go"},
 }
 
 // switches are the functions that lead from what stands earlier to what stands
