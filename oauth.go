@@ -1202,8 +1202,11 @@ func (r *keyRing) look(id string) (found []*publicKey, fetch bool, err error) {
 	}
 	age, since := time.Since(r.fetched), time.Since(r.tried)
 	fetch = (age > keysFresh || len(found) == 0) && since > keysPause
-	if age > keysStale {
+	switch {
+	case age > keysStale:
 		return nil, fetch, cmp.Or(r.failure, errors.New("the keys were not fetched yet"))
+	case len(found) == 0 && r.failure != nil: // it may be new
+		return nil, fetch, r.failure
 	}
 	return found, fetch, nil
 }

@@ -469,9 +469,9 @@ func (p *ProtectedResource) judge(g *guard, scheme string, info *TokenInfo) erro
 	case info.Expires.IsZero() && !info.NoExpiry:
 		return invalidToken("it does not expire")
 	case !info.Expires.IsZero() && !now.Before(info.Expires.Add(g.leeway)):
-		return invalidToken("it expired at %v", info.Expires)
+		return invalidToken("it expired at %s", info.Expires.UTC().Format(time.RFC3339))
 	case info.NotBefore.After(now.Add(g.leeway)):
-		return invalidToken("it is not valid before %v", info.NotBefore)
+		return invalidToken("it is not valid before %s", info.NotBefore.UTC().Format(time.RFC3339))
 	case info.Subject == "" && info.ClientID == "":
 		return invalidToken("it speaks for nobody")
 	case scheme == schemeBearer && info.Thumbprint != "":
