@@ -34,6 +34,7 @@ var readingOrder = [][]string{
 	{"streamableclient.go"},
 	{"jose.go"},
 	{"oauth.go"},
+	{"oauthclient.go"},
 	{"oauthresource.go"},
 }
 

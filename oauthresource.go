@@ -327,8 +327,6 @@ func checkScopes(scopes []string) error {
 	return nil
 }
 
-const scopeOffline = "offline_access"
-
 // MetadataPaths returns where the metadata document must be served, at the origin of
 // Resource (RFC 9728, section 3.1): below the well-known name the path of Resource, and
 // the name alone, where clients look next. nil if Resource is not set well.
