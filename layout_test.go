@@ -36,6 +36,7 @@ var readingOrder = [][]string{
 	{"oauth.go"},
 	{"oauthclient.go"},
 	{"oauthresource.go"},
+	{"oauthserver.go"},
 }
 
 // switches are the functions that lead from what stands earlier to what stands
