@@ -436,13 +436,20 @@ func parseClientDocument(data []byte, at string) (*ClientMetadata, error) {
 			return nil, err
 		}
 	}
-	return m, publicOnly(root.member("jwks"))
+	return m, publicOnly(m.JWKS)
 }
 
-// publicOnly refuses a JWKS with anything in it that is secret. It may be absent.
-func publicOnly(set value) error {
-	keys := set.member("keys")
-	if set.present() && keys.kind() != kindArray {
+// publicOnly refuses a JWKS with anything in it that is secret. nil: there is none.
+func publicOnly(set json.RawMessage) error {
+	if set == nil {
+		return nil
+	}
+	ix, err := scan(set)
+	if err != nil {
+		return fmt.Errorf("jwks: %w", err)
+	}
+	keys := ix.root().member("keys")
+	if keys.kind() != kindArray {
 		return errors.New("jwks has no array of keys")
 	}
 	for key := range keys.items() {

@@ -2293,7 +2293,7 @@ func (a *AuthorizationServer) checkRegistration(m *ClientMetadata) error {
 		return invalid("token_endpoint_auth_method %.100q is not supported", m.TokenEndpointAuthMethod)
 	case m.TokenEndpointAuthMethod == authJWT && len(keys) == 0 && m.JWKSURI == "":
 		return invalid("private_key_jwt needs keys in jwks, or a jwks_uri")
-	case m.JWKS != nil && publicOnly(m.JWKS) != nil:
+	case publicOnly(m.JWKS) != nil:
 		return invalid("jwks holds a private key")
 	case m.JWKSURI != "" && a.learned.check(m.JWKSURI) != nil:
 		return invalid("jwks_uri must be a public https URL")
@@ -2410,8 +2410,7 @@ func (a *AuthorizationServer) fetchDocument(ctx context.Context, id string) (*cl
 	if err != nil {
 		return nil, time.Time{}, err
 	}
-	direct := &http.Client{Transport: a.learned, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	resp, data, err := a.learned.exchange(ctx, direct, http.MethodGet, u, nil, nil, documentWait, documentLimit)
+	resp, data, err := transact(ctx, a.learned.RoundTrip, http.MethodGet, u, nil, nil, documentWait, documentLimit)
 	if err != nil {
 		return nil, time.Time{}, err
 	}
