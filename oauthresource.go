@@ -902,3 +902,118 @@ func (info *TokenInfo) readClaims(t *jwt) error {
 	info.Scopes = t.scopes()
 	return nil
 }
+
+// An IntrospectionVerifier asks the authorization server about each access token (RFC
+// 7662), which may be opaque then. Its method Verify is a [Verifier]. Endpoint and
+// Client must be set; fields must not change once it serves. It is safe for concurrent
+// use and starts no goroutine. A token that is revoked is good until it is asked about
+// again.
+type IntrospectionVerifier struct {
+	// Endpoint is the URL of the introspection endpoint.
+	Endpoint string
+	// Client is as whom this server asks: ID and Secret, or ID and Key. By default it
+	// authenticates with HTTP Basic, or with the key.
+	Client OAuthClient
+	// Issuer is whose tokens these are. Answers need not say it; those that say another
+	// one are refused. Default: what the answer says.
+	Issuer string
+	// AudienceChecked says that the endpoint knows no tokens but those for this server.
+	// Default: its answers must say whom a token is for.
+	AudienceChecked bool
+	// NoExpiry takes tokens of which the endpoint does not say when they expire.
+	NoExpiry bool
+	// Scopes reads the scopes of an answer. nil: from "scope".
+	Scopes func(answer json.RawMessage) []string
+	// CacheFor is how long an answer is good, at most one minute; 0 means 10 seconds,
+	// negative for the one request. CacheSize is how many are remembered; 0 means 10,000.
+	CacheFor  time.Duration
+	CacheSize int
+	// Outbound makes the requests; nil: each over a connection of its own.
+	Outbound http.RoundTripper
+	// AllowPrivate lets Endpoint be http, on another machine. For development.
+	AllowPrivate bool
+
+	cache tokenCache
+}
+
+// Verify tells what the authorization server says of an access token.
+func (v *IntrospectionVerifier) Verify(ctx context.Context, token string, _ *http.Request) (*TokenInfo, error) {
+	hash, now := sha256.Sum256([]byte(token)), time.Now()
+	if info := v.cache.get(hash, now); info != nil {
+		return info, nil
+	}
+	answer, err := v.ask(ctx, token)
+	if err != nil {
+		return nil, fmt.Errorf("mcp: introspection: %w", err)
+	}
+	if answer.member("active").kind() != kindTrue {
+		return nil, invalidToken("it is not active")
+	}
+	info, err := v.read(answer)
+	if err != nil {
+		return nil, invalidToken("%w", err)
+	}
+	if v.CacheFor >= 0 {
+		v.cache.put(hash, info, now.Add(min(cmp.Or(v.CacheFor, introspected), cachedFor)), v.CacheSize)
+	}
+	return info, nil
+}
+
+// ask returns the answer of the endpoint, which says at least whether the token is active.
+func (v *IntrospectionVerifier) ask(ctx context.Context, token string) (value, error) {
+	if err := checkChosen(v.Endpoint, true); err != nil && !v.AllowPrivate {
+		return value{}, fmt.Errorf("Endpoint: %w", err)
+	}
+	c := &clientAuth{id: v.Client.ID, secret: v.Client.Secret, key: v.Client.Key, audience: cmp.Or(v.Issuer, v.Endpoint),
+		method: cmp.Or(v.Client.Method, authBasic)}
+	if v.Client.Method == "" && v.Client.Key != nil {
+		c.method = authJWT
+	}
+	if v.Client.ID == "" || v.Client.Secret == "" && v.Client.Key == nil {
+		return value{}, errors.New("Client has no ID, or neither Secret nor Key")
+	}
+	form, header := url.Values{"token": {token}, "token_type_hint": {"access_token"}}, http.Header{}
+	if err := c.sign(form, header); err != nil {
+		return value{}, err
+	}
+	out := &outbound{rt: v.Outbound, anywhere: true} // the application has chosen where
+	ctx, cancel := context.WithTimeout(ctx, documentTimeout)
+	defer cancel()
+	resp, data, err := out.post(ctx, v.Endpoint, "application/x-www-form-urlencoded", []byte(form.Encode()), header)
+	if err != nil {
+		return value{}, err
+	}
+	if resp.StatusCode != http.StatusOK {
+		return value{}, oauthError(v.Endpoint, resp, data, append(secretsOf(form, c), token)...)
+	}
+	ix, err := scan(data)
+	if err != nil {
+		return value{}, errors.New("the answer is not JSON, or repeats a name")
+	}
+	if k := ix.root().member("active").kind(); k != kindTrue && k != kindFalse {
+		return value{}, errors.New("the answer does not say whether the token is active")
+	}
+	return ix.root(), nil
+}
+
+// read reads the members of an answer (RFC 7662, section 2.2).
+func (v *IntrospectionVerifier) read(answer value) (*TokenInfo, error) {
+	t := &jwt{claims: answer}
+	info := &TokenInfo{Issuer: cmp.Or(v.Issuer, t.text("iss")), Subject: t.text("sub"), ClientID: t.text("client_id"),
+		AudienceChecked: v.AudienceChecked, NoExpiry: v.NoExpiry, Claims: answer.raw()}
+	if v.Issuer != "" && t.text("iss") != "" && t.text("iss") != v.Issuer {
+		return nil, fmt.Errorf("its issuer is %.200q", t.text("iss"))
+	}
+	// Endpoints tell of refresh tokens, too.
+	kind, use := strings.ToLower(t.text("token_type")), t.text("token_use")
+	if kind != "" && kind != "bearer" && kind != "dpop" && kind != "access_token" || use != "" && !strings.HasPrefix(use, "access") {
+		return nil, fmt.Errorf("it is of type %.40q, for use as %.40q", kind, use)
+	}
+	if err := info.readClaims(t); err != nil {
+		return nil, err
+	}
+	if v.Scopes != nil {
+		info.Scopes = v.Scopes(info.Claims)
+	}
+	return info, nil
+}

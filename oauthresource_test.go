@@ -1109,3 +1109,171 @@ func TestResourceNameWithQuotes(t *testing.T) {
 	want(t, "parsed", fmt.Sprint(ParseChallenges(e.header[headerAsks])),
 		fmt.Sprint([]Challenge{{"Bearer", map[string]string{"resource_metadata": "https://mcp.example.com/.well-known/oauth-protected-resource/a'b?x=%22"}}}))
 }
+
+// An introspector is an introspection endpoint.
+type introspector struct {
+	mu     sync.Mutex // guards the fields below
+	status int
+	answer string
+	asked  []string // how, and with what form
+}
+
+func (i *introspector) serve(r *http.Request) (int, string) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	form, _ := io.ReadAll(r.Body)
+	i.asked = append(i.asked, r.Method+" "+r.URL.String()+" "+r.Header.Get("Authorization")+" "+r.Header.Get("Content-Type")+" "+string(form))
+	return i.status, i.answer
+}
+
+// says sets the answer, and returns how often it was asked for one.
+func (i *introspector) says(status int, answer string) int {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	n := len(i.asked)
+	i.status, i.answer, i.asked = status, answer, nil
+	return n
+}
+
+func introspecting(i *introspector) (*IntrospectionVerifier, *ProtectedResource) {
+	v := &IntrospectionVerifier{Endpoint: issuerURL + "/introspect", Client: OAuthClient{ID: "the server", Secret: "s3cr3t:"}, Outbound: trips(i.serve)}
+	p := protected()
+	p.Verify = v.Verify
+	return v, p
+}
+
+// An active token whose answer says the right things lets in; one that is not does not;
+// and an endpoint that fails is no fault of the token.
+//
+// AUTH-274 AUTH-278
+func TestIntrospection(t *testing.T) {
+	const usual = `{"active":true,"iss":"` + issuerURL + `","sub":"ada","client_id":"app","aud":"` + mcpURL + `","scope":"read write","exp":4102444800`
+	for _, row := range []struct {
+		name   string
+		change func(v *IntrospectionVerifier)
+		status int
+		answer string
+		want   string
+	}{
+		{"active", nil, 200, usual + `}`, letIn},
+		{"with type", nil, 200, usual + `,"token_type":"Bearer","token_use":"access_token"}`, letIn},
+		{"not active", nil, 200, `{"active":false}`, asksNew},
+		{"not active, with detail", nil, 200, strings.Replace(usual, "true", "false", 1) + `}`, asksNew},
+		{"not said", nil, 200, `{}`, trouble},
+		{"as text", nil, 200, strings.Replace(usual, "true", `"true"`, 1) + `}`, trouble},
+		{"twice", nil, 200, usual + `,"active":false}`, trouble},
+		{"in capitals", nil, 200, strings.Replace(usual, "active", "ACTIVE", 1) + `}`, trouble},
+		{"no JSON", nil, 200, `<html>`, trouble},
+		{"array", nil, 200, `[true]`, trouble},
+		{"401", nil, 401, `{"error":"invalid_client"}`, trouble},
+		{"500", nil, 500, usual + `}`, trouble},
+		{"redirect", nil, 302, usual + `}`, trouble},
+		{"not there", nil, 0, ``, trouble},
+		{"other audience", nil, 200, usual[:strings.Index(usual, `"aud"`)] + `"aud":["https://x.example"],"exp":4102444800}`, asksNew},
+		{"no audience", nil, 200, `{"active":true,"sub":"ada","exp":4102444800}`, asksNew},
+		{"no audience, checked", func(v *IntrospectionVerifier) { v.AudienceChecked, v.Issuer = true, issuerURL }, 200,
+			`{"active":true,"sub":"ada","client_id":"app","scope":"read write","exp":4102444800}`, letIn},
+		{"no expiry", nil, 200, strings.Replace(usual, "exp", "x", 1) + `}`, asksNew},
+		{"no expiry, allowed", func(v *IntrospectionVerifier) { v.NoExpiry = true }, 200, strings.Replace(usual, "exp", "x", 1) + `}`, letIn},
+		{"expired", nil, 200, strings.Replace(usual, "4102444800", "1000", 1) + `}`, asksNew},
+		{"expiry as text", nil, 200, strings.Replace(usual, "4102444800", `"never"`, 1) + `}`, asksNew},
+		{"not yet valid", nil, 200, usual + `,"nbf":4102444000}`, asksNew},
+		{"another issuer", func(v *IntrospectionVerifier) { v.Issuer = "https://x.example" }, 200, usual + `}`, asksNew},
+		{"refresh token", nil, 200, usual + `,"token_use":"refresh_token"}`, asksNew},
+		{"grant", nil, 200, usual + `,"token_type":"N_A"}`, asksNew},
+		{"bound", nil, 200, usual + `,"cnf":{"jkt":"x"}}`, asksNew},
+		{"machine", nil, 200, strings.Replace(usual, "sub", "x", 1) + `}`, issuerURL + " app by app [read write]"},
+		{"scopes by hook", func(v *IntrospectionVerifier) {
+			v.Scopes = func(answer json.RawMessage) []string { return []string{fmt.Sprint(len(answer))} }
+		}, 200, usual + `}`, issuerURL + " ada by app [" + fmt.Sprint(len(usual)+1) + "]"},
+		{"no secret", func(v *IntrospectionVerifier) { v.Client.Secret = "" }, 200, usual + `}`, trouble},
+		{"http", func(v *IntrospectionVerifier) { v.Endpoint = "http://auth.example.com/i" }, 200, usual + `}`, trouble},
+	} {
+		i := &introspector{status: row.status, answer: row.answer}
+		v, p := introspecting(i)
+		var log bytes.Buffer
+		p.Log = slog.New(slog.NewTextHandler(&log, nil))
+		if row.change != nil {
+			row.change(v)
+		}
+		want(t, row.name, outcome(p, bearer("opaque+tok/en==")), row.want)
+		if text := log.String(); strings.Contains(text, "opaque") || strings.Contains(text, "s3cr3t") || (text == "") != (row.want != trouble && row.want != asksNew) {
+			t.Errorf("%s: log %s", row.name, text)
+		}
+	}
+}
+
+// The endpoint is asked by POST, by an authenticated client.
+//
+// AUTH-278
+func TestIntrospectionRequest(t *testing.T) {
+	i := &introspector{status: 200, answer: `{"active":false}`}
+	v, p := introspecting(i)
+	want(t, "with a secret", outcome(p, bearer("a+b=")), asksNew)
+	v.Client.Method = authPost
+	want(t, "in the form", outcome(p, bearer("a+b=")), asksNew)
+	const kind = " application/x-www-form-urlencoded "
+	want(t, "asked", strings.Join(i.asked, "\n"), "POST "+issuerURL+"/introspect Basic dGhlK3NlcnZlcjpzM2NyM3QlM0E="+kind+"token=a%2Bb%3D&token_type_hint=access_token\n"+
+		"POST "+issuerURL+"/introspect "+kind+"client_id=the+server&client_secret=s3cr3t%3A&token=a%2Bb%3D&token_type_hint=access_token")
+	i.says(200, `{"active":false}`)
+	v.Client = OAuthClient{ID: "app", Key: newMint(t, "", "k").key}
+	want(t, "with a key", outcome(p, bearer("a")), asksNew)
+	head, rest, _ := strings.Cut(i.asked[0], "client_assertion=")
+	assertion, tail, _ := strings.Cut(rest, "&")
+	want(t, "asked", head+tail, "POST "+issuerURL+"/introspect "+kind+"client_assertion_type=urn%3Aietf%3Aparams%3Aoauth%3Aclient-assertion-type%3Ajwt-bearer&token=a&token_type_hint=access_token")
+	a, err := parseJWT(assertion)
+	must(t, err)
+	must(t, a.verify(v.Client.Key.public))
+	aud, _ := a.audience()
+	want(t, "assertion", fmt.Sprint(a.text("iss"), a.text("sub"), aud), "appapp["+issuerURL+"/introspect]")
+	for _, shown := range []any{v, v.Client} {
+		if text := fmt.Sprintf("%+v %#v", shown, shown); strings.Contains(text, "s3cr3t") {
+			t.Errorf("shown: %s", text)
+		}
+	}
+}
+
+// An answer is good for some seconds, and never longer than the token.
+//
+// AUTH-278
+func TestIntrospectionIsRemembered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		active := func(life time.Duration) string {
+			return fmt.Sprintf(`{"active":true,"sub":"ada","aud":%q,"exp":%d}`, mcpURL, time.Now().Add(life).Unix())
+		}
+		i := &introspector{}
+		v, p := introspecting(i)
+		p.Leeway = -1
+		let := func(what, answer string) {
+			t.Helper()
+			want(t, what, outcome(p, bearer("x")), answer)
+		}
+		i.says(200, active(time.Hour))
+		let("first", " ada by  []")
+		time.Sleep(10*time.Second - 1)
+		let("remembered", " ada by  []")
+		want(t, "asked", i.says(200, `{"active":false}`), 1)
+		let("revoked, not known yet", " ada by  []")
+		time.Sleep(1)
+		let("revoked", asksNew)
+		let("revoked, asked again", asksNew)
+		want(t, "asked", i.says(200, active(5*time.Second)), 2)
+		let("short-lived", " ada by  []")
+		time.Sleep(5 * time.Second)
+		let("expired", asksNew)
+		want(t, "asked", i.says(200, active(time.Hour)), 1)
+		time.Sleep(5 * time.Second)
+		v.CacheFor = time.Hour
+		let("for long", " ada by  []")
+		time.Sleep(time.Minute - 1)
+		let("a minute at most", " ada by  []")
+		want(t, "asked", i.says(500, ""), 1)
+		time.Sleep(1)
+		let("down", trouble)
+		i.says(200, active(time.Hour))
+		v.CacheFor = -1
+		let("not remembered", " ada by  []")
+		let("not remembered", " ada by  []")
+		want(t, "asked", i.says(500, ""), 2)
+	})
+}
