@@ -25,17 +25,18 @@ import (
 type rawCaller struct {
 	conn    net.Conn
 	in      *bufio.Reader
-	session string
+	session string // headers of each request
 }
 
-func dialRaw(b *testing.B, url string) *rawCaller {
+// dialRaw opens a session; header is what each request has beyond the usual headers.
+func dialRaw(b *testing.B, url, header string) *rawCaller {
 	b.Helper()
 	conn, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
 	must(b, err)
 	b.Cleanup(func() { conn.Close() })
-	c := &rawCaller{conn: conn, in: bufio.NewReaderSize(conn, 64<<10)}
+	c := &rawCaller{conn: conn, in: bufio.NewReaderSize(conn, 64<<10), session: header}
 	resp := c.post(b, `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"0"}}}`)
-	c.session = "Mcp-Session-Id: " + resp.Header.Get(headerSession) + "\r\n"
+	c.session += "Mcp-Session-Id: " + resp.Header.Get(headerSession) + "\r\n"
 	c.post(b, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
 	return c
 }
@@ -122,7 +123,7 @@ func BenchmarkHTTP(b *testing.B) {
 				defer srv.Close()
 				callers := make([]*rawCaller, s.callers)
 				for i := range callers {
-					callers[i] = dialRaw(b, srv.URL)
+					callers[i] = dialRaw(b, srv.URL, "")
 				}
 				body := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"` + s.tool + `","arguments":` + s.args + `,"_meta":{"progressToken":7}}}`
 				measured(b, func() { callAll(b, callers, body) })

@@ -984,7 +984,7 @@ func (v *IntrospectionVerifier) ask(ctx context.Context, token string) (value, e
 		return value{}, err
 	}
 	if resp.StatusCode != http.StatusOK {
-		return value{}, oauthError(v.Endpoint, resp, data, append(secretsOf(form, c), token)...)
+		return value{}, oauthError(v.Endpoint, resp, data, append(secretsOf(form, header, c), token)...)
 	}
 	ix, err := scan(data)
 	if err != nil {
