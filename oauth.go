@@ -436,7 +436,10 @@ func parseClientDocument(data []byte, at string) (*ClientMetadata, error) {
 			return nil, err
 		}
 	}
-	return m, publicOnly(m.JWKS)
+	if err := publicOnly(m.JWKS); err != nil {
+		return nil, err
+	}
+	return m, nil
 }
 
 // publicOnly refuses a JWKS with anything in it that is secret. nil: there is none.
@@ -630,7 +633,7 @@ func printable(text string) bool {
 // isLoopback reports whether a host name is this machine's.
 func isLoopback(host string) bool {
 	ip, err := netip.ParseAddr(host)
-	return strings.EqualFold(host, "localhost") || err == nil && ip.IsLoopback()
+	return strings.EqualFold(host, "localhost") || err == nil && ip.IsLoopback() && !ip.Is4In6()
 }
 
 // isAddress reports whether a host name is an address in any spelling: to some readers
