@@ -69,6 +69,8 @@ const (
 	documentKept    = 24 * time.Hour
 	maxDocuments    = 1000
 
+	workloadPrefix = "workload:" // of the subjects of workloads
+
 	typIDJAG     = "oauth-id-jag+jwt"
 	profileIDJAG = "urn:ietf:params:oauth:grant-profile:id-jag"
 )
@@ -439,7 +441,13 @@ func deny(code, format string, args ...any) *denial {
 	if code == codeInvalidClient {
 		status = http.StatusUnauthorized
 	}
-	return &denial{status: status, code: code, text: fmt.Sprintf(format, args...)}
+	text := strings.Map(func(r rune) rune { // to what error_description may hold (RFC 6749, section 5.2)
+		if r == '"' || r == '\\' {
+			return '\''
+		}
+		return r
+	}, sanitized(fmt.Sprintf(format, args...), nil))
+	return &denial{status: status, code: code, text: text}
 }
 
 // asDenial makes any error one. What is not one is a trouble of ours, and stays here.
@@ -503,7 +511,7 @@ func (a *AuthorizationServer) page(w http.ResponseWriter, r *http.Request, serve
 	switch {
 	case !slices.Contains(allow, r.Method):
 		w.Header().Set("Allow", strings.Join(allow, ", "))
-		err = &denial{status: http.StatusMethodNotAllowed, code: codeInvalidRequest, text: "This address is not used that way."}
+		err = &denial{status: http.StatusMethodNotAllowed, code: codeInvalidRequest, text: "method not allowed"}
 	case !a.allowed(r):
 		err = errTooMany
 	default:
@@ -514,7 +522,11 @@ func (a *AuthorizationServer) page(w http.ResponseWriter, r *http.Request, serve
 	}
 	e := asDenial(err)
 	a.note(r, e)
-	a.show(w, e.status, pageData{Title: "Access cannot be given", Problem: e.text, Code: e.code})
+	status := e.status
+	if status == http.StatusUnauthorized {
+		status = http.StatusBadRequest // there is nothing to authenticate with
+	}
+	a.show(w, status, pageData{Title: "Access cannot be given", Problem: e.text, Code: e.code})
 }
 
 // note logs a denial. Its text holds nothing secret.
@@ -669,9 +681,16 @@ type authorization struct {
 	User      string   `json:"user,omitempty"`
 	Browser   string   `json:"browser,omitempty"`  // digest of the browser's cookie
 	Verifier  string   `json:"verifier,omitempty"` // of our own login at the third party
-	Upstream  []byte   `json:"upstream,omitempty"` // its token, sealed
-	Until     unixTime `json:"until,omitempty"`    // how long Upstream carries a grant; 0: as long as that lasts
 	Grant     string   `json:"grant,omitempty"`    // what the code has become
+
+	Upstream *sealedToken `json:"upstream,omitempty"` // what came of that
+}
+
+// A sealedToken is what is stored of the third party's token.
+type sealedToken struct {
+	Data  []byte   `json:"data"`
+	Fresh unixTime `json:"fresh,omitempty"` // until then it need not be refreshed; 0: not known
+	Until unixTime `json:"until,omitempty"` // nothing that it carries is valid longer; 0: not limited
 }
 
 // A unixTime is a time in seconds, as records have it; 0: none.
@@ -769,10 +788,11 @@ func (a *AuthorizationServer) authorize(w http.ResponseWriter, r *http.Request) 
 		return a.reject(w, r, z, err)
 	}
 	z.Browser = digest(a.browser(w, r))
-	if q["prompt"] != "consent" && a.approved(r.Context(), z) {
+	prompt := strings.Fields(q["prompt"])
+	if !slices.Contains(prompt, "consent") && a.approved(r.Context(), z) {
 		return a.proceed(w, r, z)
 	}
-	if q["prompt"] == "none" {
+	if slices.Contains(prompt, "none") {
 		return a.reject(w, r, z, deny("consent_required", "the person has to be asked"))
 	}
 	return a.consent(w, r, z, c)
@@ -1173,7 +1193,7 @@ func (a *AuthorizationServer) upstreamLogin(ctx context.Context, z *authorizatio
 			return upstreamTrouble(fmt.Errorf("nobody known has logged in: %w", err))
 		}
 	}
-	z.Upstream, z.Until, err = a.seal(ctx, t)
+	z.Upstream, err = a.seal(ctx, t)
 	return err
 }
 
@@ -1214,20 +1234,22 @@ func clientMethod(secret, key bool) string {
 
 // seal makes of a token what is stored. A token that cannot be refreshed carries a grant
 // until it ends.
-func (a *AuthorizationServer) seal(ctx context.Context, t *UpstreamToken) ([]byte, unixTime, error) {
+func (a *AuthorizationServer) seal(ctx context.Context, t *UpstreamToken) (*sealedToken, error) {
 	data, err := marshal(t)
 	if err == nil && a.Upstream.Seal != nil {
 		data, err = a.Upstream.Seal(ctx, data)
 	}
-	if t.Refresh != "" {
-		return data, 0, err
+	s := &sealedToken{Data: data, Fresh: toUnix(t.Expires)}
+	if t.Refresh == "" {
+		s.Until = s.Fresh
 	}
-	return data, toUnix(t.Expires), err
+	return s, err
 }
 
-func (a *AuthorizationServer) unseal(ctx context.Context, data []byte) (*UpstreamToken, error) {
-	var err error
+func (a *AuthorizationServer) unseal(ctx context.Context, s *sealedToken) (*UpstreamToken, error) {
+	data := s.Data
 	if a.Upstream.Open != nil {
+		var err error
 		if data, err = a.Upstream.Open(ctx, data); err != nil {
 			return nil, fmt.Errorf("opening a stored token: %w", err)
 		}
@@ -1243,12 +1265,12 @@ type grant struct {
 	Subject  string   `json:"subject,omitempty"`
 	Resource string   `json:"resource,omitempty"`
 	Scopes   []string `json:"scopes,omitempty"`
-	Key      string   `json:"key,omitempty"`    // thumbprint that a public client's refresh tokens are bound to
-	Family   string   `json:"family,omitempty"` // digest of what all refresh tokens of the grant have in common; empty: there are none
-	Newest   string   `json:"newest,omitempty"` // digest of what only the newest one has
-	Upstream []byte   `json:"upstream,omitempty"`
-	Until    unixTime `json:"until,omitempty"`   // nothing is valid longer; 0: not limited
+	Key      string   `json:"key,omitempty"`     // thumbprint that a public client's refresh tokens are bound to
+	Family   string   `json:"family,omitempty"`  // digest of what all refresh tokens of the grant have in common; empty: there are none
+	Newest   string   `json:"newest,omitempty"`  // digest of what only the newest one has
 	Revoked  bool     `json:"revoked,omitempty"` // and stays so, whatever is still on its way
+
+	Upstream *sealedToken `json:"upstream,omitempty"` // the third party's token, which carries the grant
 }
 
 // An access is what an access token stands for: the record of an opaque one.
@@ -1343,7 +1365,7 @@ func (a *AuthorizationServer) redeem(ctx context.Context, c *client, f map[strin
 	if err != nil {
 		return nil, err
 	}
-	g := &grant{Client: c.id, Subject: z.User, Resource: z.Resource, Scopes: z.Scopes, Upstream: z.Upstream, Until: z.Until}
+	g := &grant{Client: c.id, Subject: z.User, Resource: z.Resource, Scopes: z.Scopes, Upstream: z.Upstream}
 	if c.method == authNone {
 		g.Key = key
 	}
@@ -1375,6 +1397,9 @@ func (z *authorization) fits(c *client, f map[string]string, key string) error {
 // make what looks like it.
 func (a *AuthorizationServer) begin(ctx context.Context, id string, g *grant, refreshable bool, key string) (*tokenReply, error) {
 	ends, family, newest := time.Now().Add(a.accessLifetime()), newSecret(), newSecret()
+	if err := a.paced(g); err != nil {
+		return nil, err
+	}
 	if refreshable {
 		g.Family, g.Newest = digest(family), digest(newest)
 		ends = time.Now().Add(a.refreshLifetime())
@@ -1392,6 +1417,18 @@ func (a *AuthorizationServer) begin(ctx context.Context, id string, g *grant, re
 	return reply, err
 }
 
+// paced holds everybody to so many tokens that nobody fills the store for others.
+func (a *AuthorizationServer) paced(g *grant) error {
+	who := "person for "
+	if g.Subject == g.Client || strings.HasPrefix(g.Subject, workloadPrefix) {
+		who = "machine for "
+	}
+	if !a.limits.take(who + g.Subject) {
+		return errTooMany
+	}
+	return nil
+}
+
 func (a *AuthorizationServer) accessLifetime() time.Duration {
 	return cmp.Or(a.AccessLifetime, defaultAccess)
 }
@@ -1402,8 +1439,8 @@ func (a *AuthorizationServer) refreshLifetime() time.Duration {
 
 // capped is the time, or the end of what carries the grant if that is earlier.
 func (g *grant) capped(t time.Time) time.Time {
-	if g.Until != 0 && g.Until.time().Before(t) {
-		return g.Until.time()
+	if up := g.Upstream; up != nil && up.Until != 0 && up.Until.time().Before(t) {
+		return up.Until.time()
 	}
 	return t
 }
@@ -1443,8 +1480,16 @@ func (a *AuthorizationServer) issue(ctx context.Context, id string, g *grant, sc
 func (a *AuthorizationServer) refresh(ctx context.Context, c *client, f map[string]string, key string) (*tokenReply, error) {
 	id, family, own := refreshParts(f["refresh_token"])
 	newest, g, stolen := newSecret(), &grant{}, false
-	if err := a.upstreamLives(ctx, id); err != nil {
+	if known, err := a.load(ctx, kindGrant, id, g); err != nil {
 		return nil, err
+	} else if known && matches(family, g.Family) {
+		err := cmp.Or(a.paced(g), a.upstreamLives(ctx, id, g))
+		if errors.Is(err, ErrInvalidToken) {
+			err = deny(codeInvalidGrant, "the refresh token is not valid")
+		}
+		if err != nil {
+			return nil, err
+		}
 	}
 	scopes, ok := parseScopes(f["scope"])
 	err := a.store.Update(ctx, kindGrant, id, func(old []byte) ([]byte, time.Time, error) {
@@ -1540,7 +1585,7 @@ func (a *AuthorizationServer) end(ctx context.Context, id string) error {
 }
 
 // revokeUpstream tells the third party that its token is not needed any more.
-func (a *AuthorizationServer) revokeUpstream(ctx context.Context, sealed []byte) error {
+func (a *AuthorizationServer) revokeUpstream(ctx context.Context, sealed *sealedToken) error {
 	m, err := a.upstreamMetadata(ctx)
 	if err != nil || m.RevocationEndpoint == "" {
 		return err
@@ -1576,18 +1621,29 @@ func (a *AuthorizationServer) revoke(w http.ResponseWriter, r *http.Request) (an
 	case f["token"] == "":
 		return nil, deny(codeInvalidRequest, "token is missing")
 	}
-	id, family, _ := refreshParts(f["token"])
-	if _, access, err := a.read(r.Context(), f["token"]); err == nil {
-		id, family = access.Grant, ""
-	} else if !errors.Is(err, ErrInvalidToken) {
-		return nil, err
-	}
-	g := &grant{}
-	ok, err := a.load(r.Context(), kindGrant, id, g)
-	if err != nil || !ok || g.Client != c.id || family != "" && !matches(family, g.Family) {
+	id, owner, err := a.grantBehind(r.Context(), f["token"])
+	if err != nil || owner != c.id {
 		return map[string]any{}, err // nothing of this client: that is no error
 	}
 	return map[string]any{}, a.end(r.Context(), id)
+}
+
+// grantBehind finds the grant that a token of either kind belongs to, and whose it is;
+// empty: none.
+func (a *AuthorizationServer) grantBehind(ctx context.Context, token string) (id, client string, err error) {
+	g, t, err := a.read(ctx, token)
+	if err == nil {
+		return t.Grant, g.Client, nil
+	}
+	if !errors.Is(err, ErrInvalidToken) {
+		return "", "", err
+	}
+	id, family, _ := refreshParts(token)
+	g = &grant{}
+	if ok, err := a.load(ctx, kindGrant, id, g); err != nil || !ok || !matches(family, g.Family) {
+		return "", "", err
+	}
+	return id, g.Client, nil
 }
 
 // Verify tells what an access token of this server says: it is a [Verifier]. A token is
@@ -1600,10 +1656,8 @@ func (a *AuthorizationServer) Verify(ctx context.Context, token string, _ *http.
 	if err != nil {
 		return nil, err
 	}
-	if g.Upstream != nil {
-		if _, err := a.upstreamToken(ctx, t.Grant); err != nil {
-			return nil, err
-		}
+	if err := a.upstreamLives(ctx, t.Grant, g); err != nil {
+		return nil, err
 	}
 	claims, err := marshal(map[string]string{"grant": t.Grant})
 	return &TokenInfo{Issuer: a.Issuer, Subject: g.Subject, ClientID: g.Client, Audience: []string{g.Resource}, Scopes: t.Scopes,
@@ -1678,15 +1732,13 @@ func (a *AuthorizationServer) grantOf(id *Identity) (string, error) {
 	return claims.Grant, nil
 }
 
-// upstreamLives reports that the third party's token, which carries a grant, is gone.
-func (a *AuthorizationServer) upstreamLives(ctx context.Context, id string) error {
-	if a.Upstream == nil {
+// upstreamLives reports that the third party's token, if one carries the grant, is gone.
+func (a *AuthorizationServer) upstreamLives(ctx context.Context, id string, g *grant) error {
+	up := g.Upstream
+	if up == nil || a.Upstream != nil && a.Upstream.Check == nil && (up.Fresh == 0 || time.Now().Before(up.Fresh.time())) {
 		return nil
 	}
 	_, err := a.upstreamToken(ctx, id)
-	if errors.Is(err, ErrInvalidToken) {
-		return deny(codeInvalidGrant, "the refresh token is not valid")
-	}
 	return err
 }
 
@@ -1744,7 +1796,7 @@ func (a *AuthorizationServer) refreshUpstream(ctx context.Context, id string) (*
 		return nil, err
 	}
 	t.Refresh, t.Scope = cmp.Or(t.Refresh, old.Refresh), cmp.Or(t.Scope, old.Scope)
-	sealed, until, err := a.seal(ctx, t)
+	sealed, err := a.seal(ctx, t)
 	if err != nil {
 		return nil, err
 	}
@@ -1753,7 +1805,7 @@ func (a *AuthorizationServer) refreshUpstream(ctx context.Context, id string) (*
 		if data == nil || decodeJSON(data, g) != nil || g.Revoked {
 			return nil, time.Time{}, invalidToken("it was revoked")
 		}
-		g.Upstream, g.Until = sealed, until
+		g.Upstream = sealed
 		data, err := marshal(g)
 		return data, g.capped(time.Now().Add(a.refreshLifetime())), err
 	})
@@ -1836,7 +1888,7 @@ func (a *AuthorizationServer) knownClient(ctx context.Context, id string) (*clie
 		return newClient(id, record.Secret, &record.Meta), nil
 	}
 	if a.NoClientDocuments || a.checkDocumentURL(id) != nil {
-		return nil, &denial{status: http.StatusBadRequest, code: codeInvalidClient, text: "the client is not known"}
+		return nil, deny(codeInvalidClient, "the client is not known")
 	}
 	return nil, nil
 }
@@ -1890,7 +1942,8 @@ func (a *AuthorizationServer) caller(w http.ResponseWriter, r *http.Request, f m
 func (a *AuthorizationServer) unauthenticated(w http.ResponseWriter, method string, err error) error {
 	var e *denial
 	if errors.As(err, &e) && e.code == codeInvalidClient {
-		e.status = http.StatusUnauthorized
+		own := *e // others may have got the same
+		own.status, err = http.StatusUnauthorized, &own
 		if method == authBasic {
 			w.Header().Set("WWW-Authenticate", Challenge{Scheme: "Basic", Params: map[string]string{"realm": a.Issuer}}.String())
 		}
@@ -1918,11 +1971,10 @@ func (a *AuthorizationServer) claimedClient(r *http.Request, id string, f map[st
 	if c := a.documents.get(id, time.Now()); c != nil {
 		return c, nil
 	}
-	var z authorization
-	var g grant
 	owner := ""
 	switch f["grant_type"] {
 	case grantCode:
+		var z authorization
 		_, err = a.load(ctx, kindCode, digest(f["code"]), &z)
 		owner = z.Client
 	case grantJWT:
@@ -1930,10 +1982,7 @@ func (a *AuthorizationServer) claimedClient(r *http.Request, id string, f map[st
 			owner = t.text("client_id")
 		}
 	default:
-		grant, family, _ := refreshParts(cmp.Or(f["refresh_token"], f["token"]))
-		if _, err = a.load(ctx, kindGrant, grant, &g); matches(family, g.Family) {
-			owner = g.Client
-		}
+		_, owner, err = a.grantBehind(ctx, cmp.Or(f["refresh_token"], f["token"]))
 	}
 	if err != nil {
 		return nil, err
@@ -2176,7 +2225,7 @@ func (a *AuthorizationServer) workload(ctx context.Context, g *grant, t *jwt, is
 	if err := timely(t, []string{a.Issuer, a.Issuer + "/token"}, bearerJWT); err != nil {
 		return nil, err
 	}
-	g.Subject = "workload:" + issuer.Issuer + "|" + t.text("sub")
+	g.Subject = workloadPrefix + issuer.Issuer + "|" + t.text("sub")
 	return issuer.Workload(ctx, t.claims.raw())
 }
 
@@ -2580,8 +2629,12 @@ func limitOf(key string) limit {
 		return limit{20, 100}
 	case what == "/token" && !one, what == "/revoke" && !one:
 		return limit{5000, 10_000} // each costs little
+	case what == "person": // each token and grant is kept for a while
+		return limit{0.1, 100}
+	case what == "machine", what == "/token", what == "/revoke":
+		return limit{20, 1000}
 	case one:
-		return limit{20, 200}
+		return limit{2, 100}
 	}
 	return limit{100, 1000}
 }
