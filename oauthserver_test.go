@@ -618,9 +618,9 @@ func TestHostile57RedirectURIs(t *testing.T) {
 	}
 }
 
-// FuzzRedirect holds the comparison of redirect URIs to what a browser would do with
+// FuzzClientRedirect holds the comparison of redirect URIs to what a browser would do with
 // them: it goes to the registered origin and path, or, on this machine, to another port.
-func FuzzRedirect(f *testing.F) {
+func FuzzClientRedirect(f *testing.F) {
 	f.Add("https://app.example.com/cb", "https://app.example.com/cb")
 	f.Add("http://127.0.0.1:7/cb", "http://127.0.0.1:8/cb")
 	f.Add("http://[::1]/cb?x", "http://[::1]:80/cb?x")
