@@ -1231,8 +1231,15 @@ func (r *keyRing) keys(ctx context.Context, id string) ([]*publicKey, error) {
 	}
 	select {
 	case r.turn <- struct{}{}:
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	default: // somebody is fetching
+		if len(found) > 0 {
+			return found, nil
+		}
+		select {
+		case r.turn <- struct{}{}:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
 	}
 	defer func() { <-r.turn }()
 	if found, fetch, err = r.look(id); !fetch { // somebody was faster

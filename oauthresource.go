@@ -42,6 +42,7 @@ const (
 	schemeBearer = "Bearer"
 	schemeDPoP   = "DPoP"
 
+	maxScopeList  = 4 << 10          // bytes of the scopes in a challenge
 	maxLeeway     = time.Minute      // that clocks may differ
 	maxAccess     = 16 << 10         // bytes of an access token
 	defaultCached = 10_000           // tokens
@@ -90,6 +91,9 @@ type TokenInfo struct {
 //	for _, path := range p.MetadataPaths() {
 //		mux.Handle(path, p)
 //	}
+//
+// Handlers find who calls in Request.Identity. The token is for this server: what it calls
+// in turn needs a token of its own (Authorization, Access Token Privilege Restriction).
 //
 // Resource, AuthorizationServers and Verify must be set; fields must not change once it
 // serves. With fields that are wrong all requests are refused with status 500, and the
@@ -321,15 +325,16 @@ func checkScopes(scopes []string) error {
 			return fmt.Errorf("%s is between clients and authorization servers, a resource does not need it", s)
 		}
 	}
-	if len(scopes) > maxScopes {
-		return fmt.Errorf("%d scopes, at most %d are read by clients", len(scopes), maxScopes)
+	if n := len(strings.Join(scopes, " ")); len(scopes) > maxScopes || n > maxScopeList {
+		return fmt.Errorf("%d scopes of %d bytes, clients read at most %d of %d", len(scopes), n, maxScopes, maxScopeList)
 	}
 	return nil
 }
 
 // MetadataPaths returns where the metadata document must be served, at the origin of
 // Resource (RFC 9728, section 3.1): below the well-known name the path of Resource, and
-// the name alone, where clients look next. nil if Resource is not set well.
+// the name alone, where clients look next and which only one resource of an origin can
+// have. nil if fields are not set well.
 func (p *ProtectedResource) MetadataPaths() []string {
 	g, err := p.use()
 	if err != nil {
@@ -537,15 +542,15 @@ func (p *ProtectedResource) covers(granted, needed []string) bool {
 
 // insufficient refuses a caller with too few scopes, and names all that are needed at
 // once (Authorization, Scope Challenge Handling).
-func (p *ProtectedResource) insufficient(g *guard, scheme string, caller *Identity, needed []string) *Error {
+func (p *ProtectedResource) insufficient(g *guard, scheme string, caller *Identity, needed []string, about ...any) *Error {
 	scopes := needed
 	if !p.NeededOnly {
 		had := slices.DeleteFunc(slices.Clone(caller.Scopes), func(s string) bool { return !isScope(s) || s == scopeOffline })
-		if all := unionScopes(needed, had); len(all) <= maxScopes && len(strings.Join(all, " ")) <= maxChallengeLine/2 {
-			scopes = all // what clients read
+		if all := unionScopes(needed, had); checkScopes(all) == nil {
+			scopes = all
 		}
 	}
-	g.log.Info("mcp: insufficient scope", "issuer", caller.Issuer, "subject", caller.Subject, "client", caller.ClientID, "needed", needed)
+	g.log.With(about...).Info("mcp: insufficient scope", "issuer", caller.Issuer, "subject", caller.Subject, "client", caller.ClientID, "needed", needed)
 	return g.refuse(http.StatusForbidden, scheme, codeInsufficientScope, scopes, "more scopes are needed: "+strings.Join(needed, " "))
 }
 
@@ -575,7 +580,7 @@ func (p *ProtectedResource) Require(r *Request, scopes ...string) error {
 		return g.refuse(http.StatusUnauthorized, "", "", needed, "an access token is required")
 	}
 	c, _ := g.credential(&http.Request{Header: r.Header, URL: &url.URL{}})
-	return p.insufficient(g, c.scheme, r.Identity, scopes)
+	return p.insufficient(g, c.scheme, r.Identity, scopes, "method", r.Method, "request", r.ID)
 }
 
 // prove checks the proof of possession of the key that a token is bound to.

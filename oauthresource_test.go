@@ -384,6 +384,10 @@ func TestBUG151Challenges(t *testing.T) {
 //
 // AUTH-271 AUTH-272 AUTH-273 AUTH-275 AUTH-276
 func TestBUG152Judgement(t *testing.T) {
+	synctest.Test(t, testJudgement)
+}
+
+func testJudgement(t *testing.T) {
 	now := time.Now()
 	good := TokenInfo{Issuer: issuerURL, Subject: "ada", ClientID: "app", Audience: []string{mcpURL}, Scopes: []string{"read", "write"}, Expires: now.Add(time.Hour)}
 	for _, row := range []struct {
@@ -413,13 +417,13 @@ func TestBUG152Judgement(t *testing.T) {
 			i.Audience, p.Audiences = []string{"API://mcp"}, []string{"api://mcp"}
 		}, `it is for ["API://mcp"], not for ` + mcpURL},
 		{"expired 2 s ago, 5 s", func(i *TokenInfo, p *ProtectedResource) { i.Expires, p.Leeway = now.Add(-2*time.Second), 5*time.Second }, ""},
-		{"expired 2 s ago, 0 s", func(i *TokenInfo, p *ProtectedResource) { i.Expires, p.Leeway = now.Add(-2*time.Second), -1 }, "it expired at 20"},
-		{"expired 58 s ago", func(i *TokenInfo, _ *ProtectedResource) { i.Expires = now.Add(-58 * time.Second) }, ""},
-		{"expired 60 s ago", func(i *TokenInfo, _ *ProtectedResource) { i.Expires = now.Add(-60 * time.Second) }, "it expired at 20"},
+		{"expired 2 s ago, 0 s", func(i *TokenInfo, p *ProtectedResource) { i.Expires, p.Leeway = now.Add(-2*time.Second), -1 }, "it expired at 1999-12-31T23:5"},
+		{"expired almost 60 s ago", func(i *TokenInfo, _ *ProtectedResource) { i.Expires = now.Add(1 - time.Minute) }, ""},
+		{"expired 60 s ago", func(i *TokenInfo, _ *ProtectedResource) { i.Expires = now.Add(-60 * time.Second) }, "it expired at 1999-12-31T23:5"},
 		{"no expiry", func(i *TokenInfo, _ *ProtectedResource) { i.Expires = time.Time{} }, "it does not expire"},
 		{"no expiry, allowed", func(i *TokenInfo, _ *ProtectedResource) { i.Expires, i.NoExpiry = time.Time{}, true }, ""},
-		{"soon", func(i *TokenInfo, _ *ProtectedResource) { i.NotBefore = now.Add(59 * time.Second) }, ""},
-		{"later", func(i *TokenInfo, _ *ProtectedResource) { i.NotBefore = now.Add(70 * time.Second) }, "it is not valid before"},
+		{"soon", func(i *TokenInfo, _ *ProtectedResource) { i.NotBefore = now.Add(time.Minute) }, ""},
+		{"later", func(i *TokenInfo, _ *ProtectedResource) { i.NotBefore = now.Add(time.Minute + 1) }, "it is not valid before"},
 		{"nobody's", func(i *TokenInfo, _ *ProtectedResource) { i.Subject, i.ClientID = "", "" }, "it speaks for nobody"},
 		{"bound", func(i *TokenInfo, _ *ProtectedResource) { i.Thumbprint = "x" }, "it is bound to a key, and was sent without a proof"},
 	} {
@@ -638,10 +642,10 @@ func TestHostile54KeysRotate(t *testing.T) {
 		time.Sleep(31 * time.Second)
 		want(t, "new key", outcome(p, bearer(b.token(nil))), letIn)
 		want(t, "asked", k.set(func() { k.keys = []*mint{b} }), "1 /keys")
-		for range 1000 {
+		for range 200 {
 			flood := newMintOf(b, "x"+time.Now().String())
 			want(t, "flood", outcome(p, bearer(flood.token(nil))), asksNew)
-			time.Sleep(100 * time.Millisecond)
+			time.Sleep(500 * time.Millisecond)
 		}
 		want(t, "asked in 100 s", k.set(func() {}), "3 /keys /keys /keys")
 		want(t, "the old key", outcome(p, bearer(a.token(nil))), asksNew)
@@ -724,7 +728,7 @@ func TestTokensAreRemembered(t *testing.T) {
 		want(t, "forgotten", outcome(p, bearer(token)), asksNew)
 		k.set(func() { k.keys = []*mint{m} })
 		time.Sleep(31 * time.Second)
-		for i := range 1000 {
+		for i := range 100 {
 			want(t, "many", outcome(p, bearer(m.token(members{"jti": fmt.Sprint(i)}))), letIn)
 		}
 		if n := len(v.cache.young) + len(v.cache.old); n > 10 {
@@ -768,7 +772,7 @@ func scoped(t *testing.T, p *ProtectedResource, ran func(string)) *Server {
 // Too few scopes for a tool is a status and a challenge with all that it needs, and the
 // tool does not run.
 //
-// AUTH-230 AUTH-231 AUTH-232 AUTH-233 AUTH-234 AUTH-235 AUTH-236 AUTH-237 AUTH-270 AUTH-300
+// AUTH-230 AUTH-231 AUTH-232 AUTH-233 AUTH-234 AUTH-235 AUTH-236 AUTH-237 AUTH-270
 func TestInsufficientScope(t *testing.T) {
 	m := newMint(t, "", "k")
 	for _, kind := range []struct {
@@ -1275,5 +1279,105 @@ func TestIntrospectionIsRemembered(t *testing.T) {
 		let("not remembered", " ada by  []")
 		let("not remembered", " ada by  []")
 		want(t, "asked", i.says(500, ""), 2)
+	})
+}
+
+// Who has a known key does not wait for those who look for others, however long that takes.
+func TestKnownKeysDoNotWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMint(t, "", "k")
+		k := &keyServer{keys: []*mint{m}}
+		slow := false
+		p := protected()
+		p.Verify = (&JWTVerifier{Issuers: map[string]string{issuerURL: issuerURL + "/keys"}, CacheSize: -1, Outbound: trips(func(r *http.Request) (int, string) {
+			if slow {
+				<-r.Context().Done()
+				return 0, ""
+			}
+			return k.answer(r)
+		})}).Verify
+		want(t, "first", outcome(p, bearer(m.token(nil))), letIn)
+		slow = true
+		time.Sleep(11 * time.Minute)
+		var all sync.WaitGroup
+		all.Go(func() { want(t, "unknown", outcome(p, bearer(newMintOf(m, "x").token(nil))), trouble) })
+		synctest.Wait()
+		start := time.Now()
+		want(t, "known", outcome(p, bearer(m.token(nil))), letIn)
+		want(t, "waited", time.Since(start), time.Duration(0))
+		all.Wait()
+		want(t, "the other waited", time.Since(start), 10*time.Second)
+	})
+}
+
+// What a caller is shown depends on the token of the request, not on those before it.
+//
+// AUTH-297
+func TestListsByScope(t *testing.T) {
+	m := newMint(t, "", "k")
+	p := protected(m)
+	s := NewServer(&Implementation{Name: "test", Version: "1"}, &ServerOptions{Visible: func(r *Request, _, name string) bool {
+		return r.Identity != nil && slices.Contains(r.Identity.Scopes, name)
+	}})
+	for _, name := range []string{"read", "write"} {
+		addTool(t, s, name, func(context.Context, *Request) (string, error) { return "done", nil })
+	}
+	h := &HTTPHandler{Server: s, Authorize: p.Authorize}
+	talkHTTP(t, h, nil, func(c *web) {
+		auth := func(scope string) string { return "Authorization: Bearer " + m.token(members{"scope": scope}) }
+		c.post(initializeA, auth("read")).sees("200 application/json\nMcp-Session-Id: *\n" + initializedA)
+		listed := func(names ...string) string {
+			var tools []string
+			for _, name := range names {
+				tools = append(tools, `{"name":"`+name+`","inputSchema":{"type":"object","properties":{},"additionalProperties":false}}`)
+			}
+			return "200 application/json\n{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{\"tools\":[" + strings.Join(tools, ",") + "]}}"
+		}
+		c.post(listA, auth("read")).sees(listed("read"))
+		c.post(listA, auth("write read")).sees(listed("read", "write"))
+		c.post(listA, auth("read")).sees(listed("read"))
+		c.post(listA, auth("x")).sees(listed())
+	})
+}
+
+// Many callers at once, from the first request on.
+func TestAuthorizeConcurrently(t *testing.T) {
+	m, client := newMint(t, "", "k"), newMint(t, "", "")
+	k := &keyServer{keys: []*mint{m}}
+	p := bound(m, DPoPOptions{Nonces: true, Replays: 4})
+	p.Verify = (&JWTVerifier{Issuers: map[string]string{issuerURL: issuerURL + "/keys"}, Outbound: trips(k.answer), CacheSize: 4}).Verify
+	var all sync.WaitGroup
+	for i := range 8 {
+		all.Go(func() {
+			for n := range 10 {
+				free, tied := m.token(members{"jti": fmt.Sprint(i, n)}), m.token(members{"cnf": members{"jkt": client.key.Thumbprint()}})
+				want(t, "free", outcome(p, bearer(free)), letIn)
+				want(t, "bad", strings.HasPrefix(outcome(p, bearer(free[1:])), "401\n"), true)
+				want(t, "without nonce", strings.Contains(outcome(p, proves(tied, proofBy(t, client, tied, members{"typ": "dpop+jwt"}, nil))), codeUseNonce), true)
+				nonce := p.ready.nonces.mint(time.Now())
+				want(t, "bound", outcome(p, proves(tied, proofBy(t, client, tied, members{"typ": "dpop+jwt"}, members{"nonce": nonce, "jti": newSecret()}))), letIn)
+			}
+		})
+	}
+	all.Wait()
+	want(t, "asked for keys", k.set(func() {}), "1 /keys")
+}
+
+// No header but the one with the token lets anybody in, and none is too much.
+func FuzzAuthorize(f *testing.F) {
+	m := newMint(f, "", "k")
+	good := m.token(members{"exp": time.Now().Unix() + 1e6})
+	p := bound(m, DPoPOptions{})
+	f.Add("Bearer "+good, "")
+	f.Add("DPoP "+good, good)
+	f.Add("Bearer "+good+", Basic x", "a.b.c")
+	f.Fuzz(func(t *testing.T, authorization, proof string) {
+		r := httpRequest("POST", "/mcp")
+		r.Header["Authorization"], r.Header["Dpop"] = []string{authorization}, []string{proof}
+		scheme, token, _ := strings.Cut(authorization, " ")
+		identity, err := p.Authorize(r)
+		if right := strings.EqualFold(scheme, "Bearer") && strings.Trim(token, " ") == good; right != (err == nil && identity != nil) {
+			t.Errorf("%q: %v", authorization, err)
+		}
 	})
 }

@@ -75,8 +75,8 @@ type HTTPHandler struct {
 	Server *Server
 
 	// Authorize establishes who calls, after the checks of Host and Origin and before
-	// the body is read. An *Error with WithHTTP is answered as it says, any other error
-	// with 401. nil: callers are not told apart.
+	// the body is read; ProtectedResource has one. An *Error with WithHTTP is answered as it
+	// says, any other error with 401. nil: callers are not told apart.
 	Authorize func(*http.Request) (*Identity, error)
 
 	// AllowedHosts are the names, with a port if it matters, under which the server
