@@ -967,7 +967,7 @@ func (v *IntrospectionVerifier) Verify(ctx context.Context, token string, _ *htt
 // ask returns the answer of the endpoint, which says at least whether the token is active.
 func (v *IntrospectionVerifier) ask(ctx context.Context, token string) (value, error) {
 	if err := checkChosen(v.Endpoint, true); err != nil && !v.AllowPrivate {
-		return value{}, fmt.Errorf("Endpoint: %w", err)
+		return value{}, fmt.Errorf("the Endpoint: %w", err)
 	}
 	c := &clientAuth{id: v.Client.ID, secret: v.Client.Secret, key: v.Client.Key, audience: cmp.Or(v.Issuer, v.Endpoint),
 		method: cmp.Or(v.Client.Method, authBasic)}

@@ -1254,11 +1254,11 @@ func TestIntrospectionIsRemembered(t *testing.T) {
 		}
 		i.says(200, active(time.Hour))
 		let("first", " ada by  []")
-		time.Sleep(10*time.Second - 1)
+		time.Sleep(10*time.Second - time.Nanosecond)
 		let("remembered", " ada by  []")
 		want(t, "asked", i.says(200, `{"active":false}`), 1)
 		let("revoked, not known yet", " ada by  []")
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		let("revoked", asksNew)
 		let("revoked, asked again", asksNew)
 		want(t, "asked", i.says(200, active(5*time.Second)), 2)
@@ -1269,10 +1269,10 @@ func TestIntrospectionIsRemembered(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		v.CacheFor = time.Hour
 		let("for long", " ada by  []")
-		time.Sleep(time.Minute - 1)
+		time.Sleep(time.Minute - time.Nanosecond)
 		let("a minute at most", " ada by  []")
 		want(t, "asked", i.says(500, ""), 1)
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		let("down", trouble)
 		i.says(200, active(time.Hour))
 		v.CacheFor = -1
