@@ -984,7 +984,10 @@ func oauthError(endpoint string, resp *http.Response, data []byte, secrets ...st
 	}
 	switch err := decodeDocument(data, &body); {
 	case err == nil && body.Code != "":
-		e.Code, e.Description = sanitized(body.Code, secrets), sanitized(body.Description, secrets)
+		e.Code, e.Description = body.Code, sanitized(body.Description, secrets)
+		if strings.Trim(e.Code, "abcdefghijklmnopqrstuvwxyz_") != "" { // else it is compared, whatever the secrets are
+			e.Code = sanitized(e.Code, secrets)
+		}
 	case resp.StatusCode >= 400: // else it may hold a token
 		e.Description = sanitized(string(data), secrets)
 	}
@@ -1117,9 +1120,10 @@ type tokenAnswer struct {
 }
 
 // String keeps the tokens to itself.
-func (a tokenAnswer) String() string       { return "token of type " + a.TokenType }
-func (a tokenAnswer) GoString() string     { return a.String() }
-func (a tokenAnswer) LogValue() slog.Value { return slog.StringValue(a.String()) }
+func (a tokenAnswer) String() string               { return "token of type " + a.TokenType }
+func (a tokenAnswer) GoString() string             { return a.String() }
+func (a tokenAnswer) LogValue() slog.Value         { return slog.StringValue(a.String()) }
+func (a tokenAnswer) MarshalJSON() ([]byte, error) { return marshal(a.String()) }
 
 // token asks a token endpoint for a token. A demand for a DPoP nonce is met once;
 // apart from that the request is made once. A refusal is an *OAuthError. No error shows
@@ -1130,7 +1134,8 @@ func (o *outbound) token(ctx context.Context, endpoint string, form url.Values, 
 		return nil, fmt.Errorf("%w: a token endpoint that is not a URL", errPolicy)
 	}
 	for again := false; ; again = true {
-		body, header := maps.Clone(form), http.Header{}
+		body, header := url.Values{}, http.Header{}
+		maps.Copy(body, form)
 		if err := c.sign(body, header); err != nil {
 			return nil, err
 		}

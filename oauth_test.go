@@ -2,19 +2,29 @@ package mcp
 
 import (
 	"bytes"
+	"compress/gzip"
+	"context"
 	"encoding/base64"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"log"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"net/url"
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 )
 
 // Challenges.
@@ -905,4 +915,935 @@ func FuzzRedirect(f *testing.F) {
 			t.Errorf("%q is the same as %q", a, b)
 		}
 	})
+}
+
+// Requests to URLs that others have named.
+
+// fetchClassOf gets a document and tells how it went.
+func fetchClassOf(t *testing.T, o *outbound, at string) string {
+	t.Helper()
+	data, _, e := o.document(t.Context(), at)
+	if e == nil {
+		return "200 " + string(data)
+	}
+	return classes([]*fetchError{e})
+}
+
+// AUTH-437 AUTH-438 HOSTILE-09 HOSTILE-10 HOSTILE-12
+func TestHostile10OddURLs(t *testing.T) {
+	for at, reason := range map[string]string{
+		"https://h.example/x?y":                  "",
+		"https://93.184.216.34/":                 "",
+		"https://[2606:4700::1111]/":             "",
+		"https://[64:ff9b::5db8:d822]/":          "",
+		"https://h.example:8443/":                "",
+		"https://xn--bcher-kva.example/":         "",
+		"http://h.example/":                      "is not https",
+		"http://10.0.0.1/":                       "is not https",
+		"ftp://h.example/":                       "is not an absolute https URL",
+		"file:///etc/passwd":                     "is not an absolute https URL",
+		"javascript:alert(1)":                    "is not an absolute https URL",
+		"https:h.example":                        "is not an absolute https URL",
+		"/x":                                     "is not an absolute https URL",
+		"x":                                      "is not an absolute https URL",
+		"//h.example/":                           "is not an absolute https URL",
+		"":                                       "is not an absolute https URL",
+		"https:///x":                             "is not an absolute https URL",
+		"https://:443/":                          "is not an absolute https URL",
+		"https://user:pass@h.example/":           "has user info",
+		"https://@h.example/":                    "has user info",
+		"https://h.example/#f":                   "has a fragment",
+		"https://localhost/":                     "is on this machine, and the MCP server is not",
+		"http://localhost:6379/":                 "is on this machine, and the MCP server is not",
+		"https://LOCALHOST./":                    "is on this machine, and the MCP server is not",
+		"https://a.localhost/":                   "is on this machine, and the MCP server is not",
+		"https://127.0.0.1/":                     "is on this machine, and the MCP server is not",
+		"http://[::1]/":                          "is on this machine, and the MCP server is not",
+		"https://169.254.169.254/latest":         "has a private or special address",
+		"https://10.0.0.1/":                      "has a private or special address",
+		"https://10.0.0.1./":                     "has a private or special address",
+		"https://0.0.0.0/":                       "has a private or special address",
+		"https://[fd00::1]/":                     "has a private or special address",
+		"https://[fe80::1%25eth0]/":              "has a private or special address",
+		"https://[::ffff:127.0.0.1]/":            "has a private or special address",
+		"https://[::]/":                          "has a private or special address",
+		"https://127.1/":                         "has a private or special address",
+		"https://127.1./":                        "has a private or special address",
+		"https://2130706433/":                    "has a private or special address",
+		"https://99999999999999999999/":          "has a private or special address",
+		"https://0x7f.1/":                        "has a private or special address",
+		"https://0x7f000001/":                    "has a private or special address",
+		"https://0177.0.0.1/":                    "has a private or special address",
+		"https://127.0.0.0x1/":                   "has a private or special address",
+		"https://\xef\xbc\x91\xef\xbc\x90.0.0.1": "not a URL", // full-width digits
+		"https://h.example/ä":                    "not a URL",
+		"https://h.example/\n":                   "not a URL",
+		" https://h.example/":                    "not a URL",
+		"https://h.example/%zz":                  "not a URL",
+	} {
+		s := &site{pages: map[string]string{at: "200 {}"}}
+		got := fetchClassOf(t, &outbound{rt: s}, at)
+		if reason == "" {
+			want(t, at, got+" "+s.String(), "200 {} GET "+at)
+			continue
+		}
+		if !strings.HasPrefix(got, "refused ") || !strings.HasSuffix(got, reason) || strings.Contains(got, "pass@") {
+			t.Errorf("%q: got %s, want %s", at, got, reason)
+		}
+		want(t, at, s, "")
+		err := (&outbound{rt: s}).check(at)
+		if !errors.Is(err, errPolicy) || !strings.HasSuffix(err.Error(), reason) {
+			t.Errorf("%q: check says %v, want %s", at, err, reason)
+		}
+		if _, _, err := (&outbound{rt: s}).post(t.Context(), at, typeJSON, nil, nil); !errors.Is(err, errPolicy) {
+			t.Errorf("%q: post says %v", at, err)
+		}
+		want(t, at, s, "")
+	}
+}
+
+// AUTH-438 AUTH-440
+func TestOutboundExceptions(t *testing.T) {
+	const private, here, plain = "private or special", "on this machine", "not https"
+	for _, c := range []struct {
+		o    outbound
+		want map[string]string // URL to reason
+	}{
+		{outbound{local: true}, map[string]string{"http://localhost:1/": "", "https://127.0.0.1/": "", "http://[::1]/": "", "http://as.localhost/": "",
+			"https://10.0.0.1/": private, "http://h.example/": plain, "https://127.1/": private, "https://[::ffff:127.0.0.1]/": ""}},
+		{outbound{exempt: "https://10.0.0.1:443"}, map[string]string{"https://10.0.0.1/x": "", "https://10.0.0.1:443/": "", "https://10.0.0.1:8443/": private,
+			"http://10.0.0.1/": plain, "http://10.0.0.1:443/": plain, "https://10.0.0.2/": private, "https://u@10.0.0.1/": "user info", "https://10.0.0.1/#f": "fragment"}},
+		{outbound{exempt: "https://localhost:443"}, map[string]string{"https://localhost/": "", "https://localhost:444/": here, "https://127.0.0.1/": here}},
+		{outbound{exempt: "http://mcp.corp:80"}, map[string]string{"http://mcp.corp/": plain}}, // no secrets in the clear
+		{outbound{anywhere: true}, map[string]string{"http://h.example/": "", "https://10.0.0.1/": "", "http://localhost/": "", "http://127.1/": "",
+			"ftp://h.example/": "absolute", "https://u@h.example/": "user info"}},
+	} {
+		for at, reason := range c.want {
+			err := c.o.check(at)
+			if reason == "" && err != nil || reason != "" && (err == nil || !strings.Contains(err.Error(), reason)) {
+				t.Errorf("%s with %+v: %v, want %q", at, c.o, err, reason)
+			}
+		}
+	}
+}
+
+// AUTH-439 AUTH-440: the numeric address decides, as the dialer hands it to a socket.
+func TestHostile10SpecialAddresses(t *testing.T) {
+	public := []string{"93.184.216.34", "1.1.1.1", "9.255.255.255", "11.0.0.1", "100.63.255.255", "100.128.0.1", "169.253.0.1", "172.15.0.1", "172.32.0.1", "192.0.1.1", "192.167.0.1", "192.169.0.1",
+		"198.17.255.255", "198.20.0.1", "223.255.255.255", "2606:4700::1111", "2001:200::1", "2001:4860:4860::8888", "::ffff:1.1.1.1", "64:ff9b::1.1.1.1", "2002:101:101::1"}
+	special := []string{"0.0.0.0", "0.1.2.3", "10.0.0.1", "10.255.255.255", "100.64.0.1", "100.127.255.255", "127.0.0.1", "127.255.255.255", "169.254.0.1", "169.254.169.254", "172.16.0.1", "172.31.255.255",
+		"192.0.0.1", "192.0.0.170", "192.0.2.1", "192.88.99.1", "192.168.0.1", "192.168.255.255", "198.18.0.1", "198.19.255.255", "198.51.100.1", "203.0.113.1", "224.0.0.1", "239.255.255.255", "240.0.0.1", "255.255.255.255",
+		"::", "::1", "::7f00:1", "::a00:1", "100::1", "100:0:0:1::1", "2001::1", "2001:db8::1", "3fff::1", "5f00::1", "fc00::1", "fd00::1", "fe80::1", "fe80::1%eth0", "fec0::1", "ff02::1",
+		"::ffff:0.0.0.0", "::ffff:10.0.0.1", "::ffff:127.0.0.1", "::ffff:169.254.169.254", "64:ff9b::10.0.0.1", "64:ff9b::127.0.0.1", "64:ff9b::169.254.169.254", "64:ff9b:1::1.1.1.1", // NAT64
+		"2002:a00:1::1", "2002:7f00:1::1", "2002:a9fe:a9fe::1", "2001:0:5ef5:79fd:0:59d:a0e5:ba1d"} // 6to4, Teredo
+	o := &outbound{}
+	judge := func(o *outbound, ip string) bool {
+		return errors.Is(o.control("tcp", netip.AddrPortFrom(netip.MustParseAddr(ip), 443).String(), nil), errPolicy)
+	}
+	for _, ip := range public {
+		want(t, ip, judge(o, ip), false)
+	}
+	for _, ip := range special {
+		want(t, ip, judge(o, ip), true)
+	}
+	local := &outbound{local: true}
+	for ip, refused := range map[string]bool{"127.0.0.1": false, "127.9.9.9": false, "::1": false, "::ffff:127.0.0.1": false, "64:ff9b::127.0.0.1": true, "2002:7f00:1::1": true, "10.0.0.1": true, "0.0.0.0": true, "::": true} {
+		want(t, "local "+ip, judge(local, ip), refused)
+	}
+	want(t, "no address", errors.Is(o.control("tcp", "h.example:443", nil), errPolicy), true)
+}
+
+// A nameServer answers all questions for addresses with the one it was told last.
+type nameServer struct {
+	at    atomic.Pointer[netip.Addr]
+	asked atomic.Int32
+}
+
+// resolver asks the name server over a pipe.
+func (n *nameServer) resolver(t *testing.T) *net.Resolver {
+	var all sync.WaitGroup
+	t.Cleanup(all.Wait)
+	return &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
+		ours, theirs := net.Pipe()
+		all.Go(func() { // until the resolver closes its end
+			defer theirs.Close()
+			for n.answer(theirs) == nil {
+			}
+		})
+		return ours, nil
+	}}
+}
+
+// answer answers one question (RFC 1035, section 4).
+func (n *nameServer) answer(c net.Conn) error {
+	var size [2]byte
+	if _, err := io.ReadFull(c, size[:]); err != nil {
+		return err
+	}
+	q := make([]byte, binary.BigEndian.Uint16(size[:]))
+	if _, err := io.ReadFull(c, q); err != nil {
+		return err
+	}
+	end := 12 + bytes.IndexByte(q[12:], 0) + 5 // header; name, type and class of the question
+	a := append(slices.Clone(q[:2]), 0x81, 0x80, 0, 1, 0, 0, 0, 0, 0, 0)
+	a = append(a, q[12:end]...)
+	n.asked.Add(1)
+	if ip := n.at.Load(); binary.BigEndian.Uint16(q[end-4:]) == map[bool]uint16{true: 1, false: 28}[ip.Is4()] {
+		a[7] = 1
+		a = append(a, 0xC0, 12)
+		a = append(a, q[end-4:end]...)
+		a = append(a, 0, 0, 0, 0, 0, byte(len(ip.AsSlice())))
+		a = append(a, ip.AsSlice()...)
+	}
+	_, err := c.Write(append(binary.BigEndian.AppendUint16(nil, uint16(len(a))), a...))
+	return err
+}
+
+// A name that leads to a public address when somebody looks, and to a private one when
+// it is connected to, leads nowhere. AUTH-436 AUTH-440 HOSTILE-11
+func TestHostile11Rebinding(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	var reached atomic.Int32
+	var all sync.WaitGroup
+	all.Go(func() { // until the listener is closed
+		for {
+			c, err := ln.Accept()
+			if err != nil {
+				return
+			}
+			reached.Add(1)
+			c.Close()
+		}
+	})
+	defer func() { ln.Close(); all.Wait(); want(t, "connections", reached.Load(), 1) }()
+	_, port, err := net.SplitHostPort(ln.Addr().String())
+	must(t, err)
+	names := &nameServer{}
+	o := &outbound{lookup: names.resolver(t)}
+	set := func(ip string) { a := netip.MustParseAddr(ip); names.at.Store(&a) }
+
+	set("93.184.216.34")
+	ips, err := o.lookup.LookupHost(t.Context(), "rebind.example.com")
+	must(t, err)
+	want(t, "public", ips, []string{"93.184.216.34"})
+	for _, ip := range []string{"127.0.0.1", "10.0.0.1", "169.254.169.254", "0.0.0.0"} {
+		set(ip)
+		got := fetchClassOf(t, o, "https://rebind.example.com:"+port+"/m?secret")
+		want(t, ip, got, "refused https://rebind.example.com:"+port+"/m: dial tcp "+ip+":"+port+": not allowed here: a private or special address")
+	}
+	_, _, err = o.post(t.Context(), "https://rebind.example.com:"+port+"/token?secret", typeJSON, nil, nil)
+	if !errors.Is(err, errPolicy) || strings.Contains(err.Error(), "secret") {
+		t.Errorf("post: %v", err)
+	}
+	// The origin that was configured is reached.
+	set("127.0.0.1")
+	o.exempt = "https://rebind.example.com:" + port
+	if got := fetchClassOf(t, o, "https://rebind.example.com:"+port+"/m"); !strings.HasPrefix(got, "trouble ") {
+		t.Errorf("exempt: %s", got)
+	}
+	if names.asked.Load() == 0 {
+		t.Error("the name server was not asked")
+	}
+}
+
+// AUTH-043 AUTH-441 HOSTILE-13
+func TestHostile13Redirects(t *testing.T) {
+	var said journal
+	mux := http.NewServeMux()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		names := sortedKeys(r.Header)
+		names = slices.DeleteFunc(names, func(n string) bool { return n == "Accept-Encoding" || n == "Connection" || n == "User-Agent" })
+		said.add("%s %s", r.URL.Path, names)
+		http.SetCookie(w, &http.Cookie{Name: "a", Value: "b"})
+		mux.ServeHTTP(w, r)
+	}))
+	defer server.Close()
+	secure := httptest.NewTLSServer(http.RedirectHandler(server.URL+"/found", http.StatusFound))
+	defer secure.Close()
+	mux.HandleFunc("/found", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "{}") })
+	mux.Handle("/loop", http.RedirectHandler("/loop", http.StatusFound))
+	for i := range 6 {
+		mux.Handle(fmt.Sprint("/chain", i+1), http.RedirectHandler(strings.ReplaceAll(fmt.Sprint("/chain", i), "/chain0", "/found"), http.StatusTemporaryRedirect))
+	}
+	mux.Handle("/private", http.RedirectHandler("https://10.0.0.1/x?secret", http.StatusFound))
+	mux.Handle("/odd", http.RedirectHandler("https://0x7f.1/", http.StatusFound))
+	mux.Handle("/plain", http.RedirectHandler("http://h.example/", http.StatusFound))
+	mux.Handle("/user", http.RedirectHandler("http://u:secret@"+server.Listener.Addr().String()+"/found", http.StatusFound))
+	mux.Handle("/file", http.RedirectHandler("file:///etc/passwd", http.StatusFound))
+	mux.HandleFunc("/bad", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Location", "https://h.example/%zz")
+		w.WriteHeader(http.StatusFound)
+	})
+	o := &outbound{local: true, header: http.Header{"Mcp-Protocol-Version": {"2025-11-25"}}}
+	const sent = " [Accept Mcp-Protocol-Version]"
+	const on = " [Accept Mcp-Protocol-Version Referer]"
+	for _, c := range []struct{ path, want, said string }{
+		{"/found", "200 {}", "/found" + sent},
+		{"/chain1", "200 {}", "/chain1" + sent + "; /found" + on},
+		{"/chain5", "200 {}", "/chain5" + sent + "; /chain4" + on + "; /chain3" + on + "; /chain2" + on + "; /chain1" + on + "; /found" + on},
+		{"/chain6", "trouble $/chain6: more than 5 redirects", "/chain6" + sent + "; /chain5" + on + "; /chain4" + on + "; /chain3" + on + "; /chain2" + on + "; /chain1" + on},
+		{"/loop", "trouble $/loop: more than 5 redirects", "/loop" + sent + strings.Repeat("; /loop"+on, 5)},
+		{"/private", `trouble $/private: not allowed here: "https://10.0.0.1/x" has a private or special address`, "/private" + sent},
+		{"/odd", `trouble $/odd: not allowed here: "https://0x7f.1/" has a private or special address`, "/odd" + sent},
+		{"/plain", `trouble $/plain: not allowed here: "http://h.example/" is not https`, "/plain" + sent},
+		{"/user", `trouble $/user: not allowed here: "$/found" has user info`, "/user" + sent},
+		{"/file", `trouble $/file: not allowed here: "file:///etc/passwd" is not an absolute https URL`, "/file" + sent},
+		{"/bad", `trouble $/bad: failed to parse Location header "https://h.example/%zz": parse "https://h.example/%zz": invalid URL escape "%zz"`, "/bad" + sent},
+	} {
+		said.lines = nil
+		got := fetchClassOf(t, o, server.URL+c.path)
+		want(t, c.path, strings.ReplaceAll(got, server.URL, "$"), c.want)
+		want(t, c.path+" said", said.String(), c.said)
+	}
+	said.lines = nil
+	o.rt = secure.Client().Transport
+	want(t, "https to http", strings.ReplaceAll(fetchClassOf(t, o, secure.URL), secure.URL, "$"), "trouble $: a redirect from https to http")
+	want(t, "said", said.String(), "")
+}
+
+// AUTH-442 HOSTILE-14
+func TestHostile14LargeDocuments(t *testing.T) {
+	full := `{"a":"` + strings.Repeat("x", maxDocument-8) + `"}`
+	var bomb bytes.Buffer
+	z := gzip.NewWriter(&bomb)
+	_, err := io.WriteString(z, full+strings.Repeat(" ", 4<<20))
+	must(t, err, z.Close())
+	if bomb.Len() > 32<<10 {
+		t.Errorf("the bomb has %d bytes", bomb.Len())
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/full":
+			_, _ = io.WriteString(w, full)
+		case "/more":
+			_, _ = io.WriteString(w, full+" ")
+		case "/endless":
+			for {
+				if _, err := io.WriteString(w, full); err != nil {
+					return
+				}
+			}
+		case "/bomb":
+			w.Header().Set("Content-Encoding", "gzip")
+			_, _ = w.Write(bomb.Bytes())
+		}
+	}))
+	defer server.Close()
+	o := &outbound{local: true}
+	want(t, "1 MiB", fetchClassOf(t, o, server.URL+"/full") == "200 "+full, true)
+	for _, path := range []string{"/more", "/endless", "/bomb"} {
+		want(t, path, fetchClassOf(t, o, server.URL+path), "trouble "+server.URL+path+": an answer of more than 1048576 bytes")
+		_, _, err := o.post(t.Context(), server.URL+path, typeJSON, nil, nil)
+		checkError(t, "post "+path, err, server.URL+path+": an answer of more than 1048576 bytes")
+	}
+}
+
+// Nothing takes longer than it may, and a caller may leave before. AUTH-442 HOSTILE-15
+func TestHostile15SlowDocuments(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ln := listenMemory()
+		serveMemory(t, ln, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/drip" {
+				for range 3600 {
+					_, err := io.WriteString(w, " ")
+					if err != nil || http.NewResponseController(w).Flush() != nil {
+						return
+					}
+					time.Sleep(time.Second)
+				}
+			}
+			<-r.Context().Done()
+		}))
+		tr := ln.client().Transport.(*http.Transport)
+		defer tr.CloseIdleConnections()
+		o := &outbound{rt: tr, anywhere: true}
+		for _, path := range []string{"/drip", "/mute"} {
+			start := time.Now()
+			_, _, e := o.document(t.Context(), "http://as.test"+path)
+			if e == nil || e.class != fetchTrouble || !errors.Is(e, context.DeadlineExceeded) {
+				t.Errorf("%s: %v", path, e)
+			}
+			want(t, path+": document", time.Since(start), 10*time.Second)
+			start = time.Now()
+			_, _, err := o.post(t.Context(), "http://as.test"+path, typeJSON, nil, nil)
+			if !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("%s: %v", path, err)
+			}
+			want(t, path+": post", time.Since(start), 30*time.Second)
+			start = time.Now()
+			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+			_, _, e = o.document(ctx, "http://as.test"+path)
+			cancel()
+			if e == nil || !errors.Is(e, context.DeadlineExceeded) {
+				t.Errorf("%s: %v", path, e)
+			}
+			want(t, path+": a caller's own limit", time.Since(start), time.Second)
+		}
+	})
+}
+
+// AUTH-445
+func TestSelfSignedServer(t *testing.T) {
+	var reached atomic.Int32
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached.Add(1) }))
+	server.Config.ErrorLog = log.New(io.Discard, "", 0)
+	server.StartTLS()
+	defer server.Close()
+	o := &outbound{local: true}
+	const reason = ": tls: failed to verify certificate: x509: certificate signed by unknown authority"
+	want(t, "document", fetchClassOf(t, o, server.URL), "trouble "+server.URL+reason)
+	_, _, err := o.post(t.Context(), server.URL, typeJSON, []byte("secret"), nil)
+	checkError(t, "post", err, server.URL+reason)
+	want(t, "requests", reached.Load(), 0)
+}
+
+// What a server says does not reach terminals. AUTH-443 HOSTILE-08
+func TestHostile08Texts(t *testing.T) {
+	want(t, "sanitized", sanitized("a\x1b[31mb\r\nc\td\x00\u202e\xff<b>é", nil), "a[31mb c d?<b>é")
+	want(t, "short", len(sanitized(strings.Repeat("é", 2000), nil)), 1<<10)
+	want(t, "cut within a letter", sanitized("x"+strings.Repeat("é", 2000), nil), "x"+strings.Repeat("é", 511))
+	want(t, "secrets", sanitized("a sec\x00ret and 'other'", []string{"", "secret", "other"}), "a … and '…'")
+	e := oauthError("https://as.example/token?x=y", &http.Response{StatusCode: 400}, []byte(`{"error":"invalid_grant\n","error_description":"\u001b[2Jno <script>"}`))
+	want(t, "error", e, "https://as.example/token answered 400 invalid_grant : [2Jno <script>")
+	s := &site{pages: map[string]string{}}
+	o := &outbound{rt: inPlace(func(w http.ResponseWriter, r *http.Request) { s.add("%s", r.URL); w.WriteHeader(500) })}
+	_, _, fe := o.document(t.Context(), "https://as.example/m?secret=1")
+	checkError(t, "document", fe, "https://as.example/m: 500 Internal Server Error")
+}
+
+// Token endpoints.
+
+const tokenOK = `{"access_token":"at","token_type":"Bearer"}`
+
+// askToken asks a token endpoint that answers so, and returns what was sent.
+func askToken(t *testing.T, status int, answer string, form url.Values, c *clientAuth, p *prover) (a *tokenAnswer, sent []*http.Request, err error) {
+	t.Helper()
+	o := &outbound{rt: inPlace(func(w http.ResponseWriter, r *http.Request) {
+		must(t, r.ParseForm())
+		sent = append(sent, r)
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, answer)
+	})}
+	a, err = o.token(t.Context(), "https://as.example/token?tenant=1", form, c, p)
+	return a, sent, err
+}
+
+// AUTH-186 AUTH-193 AUTH-194 AUTH-195 AUTH-196 AUTH-203
+func TestTokenRequest(t *testing.T) {
+	for _, c := range []struct {
+		auth        clientAuth
+		basic, body string
+	}{
+		// RFC 6749, section 2.3.1
+		{clientAuth{id: "s6BhdRkqt3", secret: "7Fjfp0ZBr1KtDRbnfVdmIw", method: authBasic}, "Basic czZCaGRSa3F0Mzo3RmpmcDBaQnIxS3REUmJuZlZkbUl3", "code=c&grant_type=authorization_code"},
+		{clientAuth{id: "a:b", secret: "p w+ä%", method: authBasic}, "Basic " + base64.StdEncoding.EncodeToString([]byte("a%3Ab:p+w%2B%C3%A4%25")), "code=c&grant_type=authorization_code"},
+		{clientAuth{id: "s6BhdRkqt3", secret: "7Fjfp0ZBr1KtDRbnfVdmIw", method: authPost}, "", "client_id=s6BhdRkqt3&client_secret=7Fjfp0ZBr1KtDRbnfVdmIw&code=c&grant_type=authorization_code"},
+		{clientAuth{id: "a:b", secret: "p w+ä%", method: authPost}, "", "client_id=a%3Ab&client_secret=p+w%2B%C3%A4%25&code=c&grant_type=authorization_code"},
+		{clientAuth{id: "https://app.example/c", secret: "unused", method: authNone}, "", "client_id=https%3A%2F%2Fapp.example%2Fc&code=c&grant_type=authorization_code"},
+		{clientAuth{id: "x"}, "", "client_id=x&code=c&grant_type=authorization_code"},
+		{clientAuth{}, "", "code=c&grant_type=authorization_code"},
+	} {
+		form := url.Values{"grant_type": {grantCode}, "code": {"c"}}
+		a, sent, err := askToken(t, 200, `{"access_token":"at","token_type":"bearer","id_token":5,"scope":"a b","refresh_token":"rt"}`, form, &c.auth, nil)
+		must(t, err)
+		want(t, "answer", []any{a.AccessToken, a.RefreshToken, *a.Scope, a.Expires.IsZero()}, []any{"at", "rt", "a b", true})
+		want(t, "requests", len(sent), 1)
+		r := sent[0]
+		want(t, "request", r.Method+" "+r.URL.String(), "POST https://as.example/token?tenant=1")
+		header := http.Header{"Accept": {"application/json"}, "Content-Type": {"application/x-www-form-urlencoded"}}
+		if c.basic != "" {
+			header.Set("Authorization", c.basic)
+		}
+		want(t, "header", r.Header, header)
+		want(t, "body", r.PostForm.Encode(), c.body)
+		want(t, "the form is as it was", form.Encode(), "code=c&grant_type=authorization_code")
+	}
+}
+
+// AUTH-197
+func TestTokenAssertion(t *testing.T) {
+	key, err := GenerateKey("")
+	must(t, err)
+	key.ID = "k1"
+	c := &clientAuth{id: "x", secret: "unused", key: key, method: authJWT, audience: "https://as.example"}
+	seen := map[string]bool{}
+	for range 2 {
+		_, sent, err := askToken(t, 200, tokenOK, url.Values{"grant_type": {grantCredentials}}, c, nil)
+		must(t, err)
+		form := sent[0].PostForm
+		want(t, "names", sortedKeys(form), "[client_assertion client_assertion_type grant_type]")
+		want(t, "type", form.Get("client_assertion_type"), "urn:ietf:params:oauth:client-assertion-type:jwt-bearer")
+		want(t, "basic", sent[0].Header.Get("Authorization"), "")
+		token, err := parseJWT(form.Get("client_assertion"))
+		must(t, err, token.verify(key.public))
+		var claims struct {
+			Iss, Sub, Aud, JTI string
+			Iat, Exp           int64
+		}
+		must(t, json.Unmarshal(token.claims.raw(), &claims))
+		want(t, "claims", []string{token.kid, token.alg, token.typ, claims.Iss, claims.Sub, claims.Aud}, "[k1 ES256 JWT x x https://as.example]")
+		want(t, "lifetime", claims.Exp-claims.Iat, 60)
+		if age := time.Now().Unix() - claims.Iat; age < 0 || age > 30 || len(claims.JTI) < 20 || seen[claims.JTI] {
+			t.Errorf("iat is %d s old, jti is %q", age, claims.JTI)
+		}
+		seen[claims.JTI] = true
+	}
+	_, sent, err := askToken(t, 200, tokenOK, url.Values{}, &clientAuth{id: "x", key: &Key{}, method: authJWT}, nil)
+	checkError(t, "an empty key", err, "signing the client assertion: an empty Key signs nothing")
+	want(t, "requests", len(sent), 0)
+}
+
+// AUTH-199 AUTH-200 AUTH-201 HOSTILE-43
+func TestHostile43TokenAnswers(t *testing.T) {
+	key, err := GenerateKey("")
+	must(t, err)
+	const invalid = "https://as.example/token: the token answer is invalid: "
+	exchange := url.Values{"requested_token_type": {tokenTypeIDJAG}}
+	for _, c := range []struct {
+		answer string
+		form   url.Values
+		proved bool
+		want   string
+	}{
+		{answer: tokenOK},
+		{answer: `{"access_token":"a-._~+/9==","token_type":"BEARER"}`},
+		{answer: `{"access_token":"at","token_type":"DPoP"}`, proved: true},
+		{answer: `{"access_token":"at","token_type":"Bearer"}`, proved: true},
+		{answer: `{"access_token":"at","token_type":"N_A","issued_token_type":"urn:ietf:params:oauth:token-type:id-jag"}`, form: exchange},
+		{answer: `{"access_token":"at","token_type":"DPoP"}`, want: invalid + `token_type "DPoP" is not what was asked for`},
+		{answer: `{"access_token":"at","token_type":"N_A"}`, want: invalid + `token_type "N_A" is not what was asked for`},
+		{answer: `{"access_token":"at","token_type":"mac"}`, want: invalid + `token_type "mac" is not what was asked for`},
+		{answer: `{"access_token":"at"}`, want: invalid + `token_type "" is not what was asked for`},
+		{answer: `{"access_token":"at","token_type":5}`, want: invalid + `token_type: want a string, got a number`},
+		{answer: `{"token_type":"Bearer"}`, want: invalid + "it has no access_token that a header can carry"},
+		{answer: `{"access_token":"","token_type":"Bearer"}`, want: invalid + "it has no access_token that a header can carry"},
+		{answer: `{"access_token":"a\r\nX: y","token_type":"Bearer"}`, want: invalid + "it has no access_token that a header can carry"},
+		{answer: `{"access_token":"a b","token_type":"Bearer"}`, want: invalid + "it has no access_token that a header can carry"},
+		{answer: `{"access_token":"==","token_type":"Bearer"}`, want: invalid + "it has no access_token that a header can carry"},
+		{answer: `{"access_token":"a=b","token_type":"Bearer"}`, want: invalid + "it has no access_token that a header can carry"},
+		{answer: `{"access_token":["at"],"token_type":"Bearer"}`, want: invalid + "access_token: want a string, got an array"},
+		{answer: `{"access_token":"at","ACCESS_TOKEN":"x","token_type":"Bearer"}`, want: invalid + `the name "access_token" comes twice`},
+		{answer: `<!doctype html>`, want: invalid + "not JSON at byte 0"},
+		{answer: `access_token=at&token_type=bearer`, want: invalid + "not JSON at byte 0"},
+		{answer: ``, want: invalid + "not JSON: unexpected end at byte 0"},
+	} {
+		var p *prover
+		if c.proved {
+			p = &prover{key, &nonces{}}
+		}
+		a, sent, err := askToken(t, 200, c.answer, c.form, &clientAuth{id: "x"}, p)
+		checkError(t, c.answer, err, c.want)
+		if (a == nil) != (err != nil) || len(sent) != 1 {
+			t.Errorf("%s: got %v, %d requests", c.answer, a, len(sent))
+		}
+		if err == nil && a.Scope != nil {
+			t.Errorf("%s: scope %q", c.answer, *a.Scope)
+		}
+	}
+	synctest.Test(t, func(t *testing.T) {
+		for in, seconds := range map[string]float64{`3600`: 3600, `"3600"`: 3600, `3600.5`: 3600.5, `"1e3"`: 1000, `-1`: 0, `0`: 0, `"-5"`: 0, `1e999`: 0, `1e9`: 0, `999999999`: 999999999, `99999999999999999999`: 0,
+			`"Inf"`: 0, `"NaN"`: 0, `"soon"`: 0, `""`: 0, `null`: 0, `true`: 0, `[3600]`: 0, `{}`: 0} {
+			a, _, err := askToken(t, 200, `{"access_token":"at","token_type":"Bearer","expires_in":`+in+`}`, nil, &clientAuth{id: "x"}, nil)
+			must(t, err)
+			expires := time.Time{}
+			if seconds > 0 {
+				expires = time.Now().Add(time.Duration(seconds * 1e9))
+			}
+			want(t, "expires_in "+in, a.Expires, expires)
+		}
+	})
+}
+
+// AUTH-202
+func TestTokenErrors(t *testing.T) {
+	for _, c := range []struct {
+		status       int
+		answer, want string
+	}{
+		{400, `{"error":"invalid_grant"}`, "400 invalid_grant"},
+		{401, `{"error":"invalid_client","error_description":"who?","error_uri":"https://x"}`, "401 invalid_client: who?"},
+		{429, `slow down`, "429: slow down"},
+		{400, `{"message":"no"}`, `400: {"message":"no"}`},
+		{400, `{"error":5}`, `400: {"error":5}`},
+		{400, ``, "400"},
+		{500, "<html>\x1b[2J", "500: <html>[2J"},
+		{502, strings.Repeat("x", 5000), "502: " + strings.Repeat("x", 1<<10)},
+		{201, tokenOK, "201"}, // a token is not shown
+		{204, ``, "204"},
+		{302, `elsewhere`, "302"},
+	} {
+		a, sent, err := askToken(t, c.status, c.answer, nil, &clientAuth{id: "x"}, nil)
+		checkError(t, c.answer, err, "https://as.example/token answered "+c.want)
+		e := (*OAuthError)(nil)
+		if a != nil || !errors.As(err, &e) || e.Status != c.status || len(sent) != 1 {
+			t.Errorf("%d %s: got %v, %#v, %d requests", c.status, c.answer, a, err, len(sent))
+		}
+	}
+	s := &site{pages: map[string]string{"https://as.example/token": "down"}}
+	_, err := (&outbound{rt: s}).token(t.Context(), "https://as.example/token", nil, &clientAuth{}, nil)
+	checkError(t, "down", err, "https://as.example/token: no route")
+	want(t, "said", s, "POST https://as.example/token")
+}
+
+// AUTH-189 HOSTILE-42
+func TestHostile42TokenRedirect(t *testing.T) {
+	var reached atomic.Int32
+	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached.Add(1) }))
+	defer other.Close()
+	for _, status := range []int{301, 302, 303, 307, 308} {
+		var asked atomic.Int32
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			asked.Add(1)
+			w.Header().Set("Location", other.URL+"/token")
+			w.WriteHeader(status)
+		}))
+		o := &outbound{local: true}
+		_, err := o.token(t.Context(), server.URL+"/token", url.Values{"code": {"c"}}, &clientAuth{id: "x", secret: "s", method: authBasic}, nil)
+		checkError(t, "token", err, fmt.Sprintf("%s/token answered %d", server.URL, status))
+		resp, _, err := o.post(t.Context(), server.URL+"/register", typeJSON, []byte("{}"), nil)
+		must(t, err)
+		want(t, "register", resp.StatusCode, status)
+		want(t, "requests", asked.Load(), 2)
+		server.Close()
+	}
+	want(t, "requests elsewhere", reached.Load(), 0)
+}
+
+// A server that repeats what it was sent, in whatever place, does not bring it into an
+// error. AUTH-202 AUTH-443
+func TestTokenErrorsKeepSecrets(t *testing.T) {
+	secret := "client/secret +ä"
+	form := url.Values{"grant_type": {grantCode}, "code": {"the-code"}, "code_verifier": {"the-verifier"}, "refresh_token": {"the-refresh"}, "assertion": {"the-assertion"},
+		"subject_token": {"the-subject"}, "actor_token": {"the-actor"}}
+	raw := func(answer string) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) {
+			c, _, err := w.(http.Hijacker).Hijack()
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			_, _ = io.WriteString(c, answer)
+			c.Close()
+		}
+	}
+	const said = "the-code the-verifier the-refresh"
+	for name, answer := range map[string]func(w http.ResponseWriter, body, basic string){
+		"plain": func(w http.ResponseWriter, body, basic string) {
+			w.WriteHeader(400)
+			_, _ = io.WriteString(w, said+body+basic+secret)
+		},
+		"error": func(w http.ResponseWriter, body, basic string) {
+			w.WriteHeader(400)
+			_ = json.NewEncoder(w).Encode(map[string]string{"error": said, "error_description": body + basic + secret + "the-\x00code"})
+		},
+		"name": func(w http.ResponseWriter, body, _ string) { _, _ = io.WriteString(w, `{"the-code":1,"THE-code":2}`) },
+		"type": func(w http.ResponseWriter, body, _ string) {
+			_, _ = io.WriteString(w, `{"access_token":"at","token_type":"the-verifier"}`)
+		},
+		"location": func(w http.ResponseWriter, body, _ string) {
+			w.Header().Set("Location", "https://x/%zz?"+body)
+			w.WriteHeader(307)
+		},
+		"status": func(w http.ResponseWriter, body, _ string) {
+			raw("HTTP/1.1 the-code the-verifier\r\n\r\n")(w, nil)
+		},
+		"header": func(w http.ResponseWriter, body, _ string) {
+			raw("HTTP/1.1 200 OK\r\nthe-code the-verifier\r\n\r\n")(w, nil)
+		},
+	} {
+		for _, method := range []string{authBasic, authPost} {
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				body, err := io.ReadAll(r.Body)
+				must(t, err)
+				answer(w, string(body), r.Header.Get("Authorization"))
+			}))
+			_, err := (&outbound{local: true}).token(t.Context(), server.URL+"/token?key=the-key", form, &clientAuth{id: "x", secret: secret, method: method}, nil)
+			if err == nil {
+				t.Errorf("%s: no error", name)
+				continue
+			}
+			basic := base64.StdEncoding.EncodeToString([]byte("x:" + url.QueryEscape(secret)))
+			for _, s := range []string{"the-code", "the-verifier", "the-refresh", "the-assertion", "the-subject", "the-actor", "the-key", secret, url.QueryEscape(secret), basic} {
+				if text := fmt.Sprintf("%v %+v %q", err, err, err); strings.Contains(strings.ToLower(text), strings.ToLower(s)) {
+					t.Errorf("%s, %s: shown: %s", name, method, text)
+				}
+			}
+			server.Close()
+		}
+	}
+}
+
+// A nonceServer wants proofs with its newest nonce.
+type nonceServer struct {
+	t       *testing.T
+	answers []func(w http.ResponseWriter) // one for each request; the last stays
+	nonces  []string                      // of the proofs that came
+	jtis    map[string]bool
+	bodies  map[string]bool
+}
+
+func (s *nonceServer) RoundTrip(r *http.Request) (*http.Response, error) {
+	return inPlace(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		must(s.t, err)
+		proof, err := parseJWT(r.Header.Get("DPoP"))
+		must(s.t, err)
+		check := &proofCheck{method: "POST", url: "https://as.example/token", now: time.Now()}
+		_, jti, err := check.check(r.Header.Get("DPoP"))
+		must(s.t, err)
+		want(s.t, "ath", proof.claims.member("ath").kind(), kindNone)
+		s.nonces = append(s.nonces, proof.text("nonce"))
+		s.jtis[jti], s.bodies[string(body)] = true, true
+		s.answers[min(len(s.nonces), len(s.answers))-1](w)
+	}).RoundTrip(r)
+}
+
+// said is an answer with a status, a nonce ("": none) and a body.
+func said(status int, nonce, body string) func(w http.ResponseWriter) {
+	return func(w http.ResponseWriter) {
+		if nonce != "" {
+			w.Header().Set("DPoP-Nonce", nonce)
+		}
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, body)
+	}
+}
+
+// AUTH-190 AUTH-410 AUTH-413 AUTH-415 HOSTILE-44 HOSTILE-45
+func TestHostile45Nonces(t *testing.T) {
+	key, err := GenerateKey("")
+	must(t, err)
+	const bound, use, grant = `{"access_token":"at","token_type":"DPoP"}`, `{"error":"use_dpop_nonce"}`, `{"error":"invalid_grant"}`
+	for _, c := range []struct {
+		name    string
+		answers []func(http.ResponseWriter)
+		want    string   // error after the last call
+		nonces  []string // of all proofs
+		calls   int
+	}{
+		{"none", []func(http.ResponseWriter){said(200, "", bound)}, "", []string{"", ""}, 2},
+		{"demanded", []func(http.ResponseWriter){said(400, "n1", use), said(200, "", bound)}, "", []string{"", "n1", "n1"}, 2},
+		{"renewed by a success", []func(http.ResponseWriter){said(200, "n1", bound), said(200, "n2", bound)}, "", []string{"", "n1", "n2"}, 3},
+		{"forever", []func(http.ResponseWriter){said(400, "n1", use), said(400, "n2", use)}, "https://as.example/token answered 400 use_dpop_nonce", []string{"", "n1"}, 1},
+		{"without one", []func(http.ResponseWriter){said(400, "", use)}, "https://as.example/token answered 400 use_dpop_nonce", []string{""}, 1},
+		{"unrelated", []func(http.ResponseWriter){said(400, "n1", grant)}, "https://as.example/token answered 400 invalid_grant", []string{""}, 1},
+		{"unrelated after it", []func(http.ResponseWriter){said(400, "n1", use), said(400, "n2", grant)}, "https://as.example/token answered 400 invalid_grant", []string{"", "n1"}, 1},
+		{"not printable", []func(http.ResponseWriter){said(400, "a b", use)}, "https://as.example/token answered 400 use_dpop_nonce", []string{""}, 1},
+		{"too long", []func(http.ResponseWriter){said(400, strings.Repeat("n", 2000), use)}, "https://as.example/token answered 400 use_dpop_nonce", []string{""}, 1},
+	} {
+		s := &nonceServer{t: t, answers: c.answers, jtis: map[string]bool{}, bodies: map[string]bool{}}
+		p := &prover{key, &nonces{}}
+		var err error
+		for range c.calls {
+			_, err = (&outbound{rt: s}).token(t.Context(), "https://as.example/token?x=y#", url.Values{"code": {"c"}}, &clientAuth{id: "x"}, p)
+		}
+		checkError(t, c.name, err, c.want)
+		want(t, c.name, fmt.Sprintf("%q", s.nonces), fmt.Sprintf("%q", c.nonces))
+		want(t, c.name+": fresh proofs, same body", []int{len(s.jtis), len(s.bodies)}, []int{len(c.nonces), 1})
+	}
+	// Another request has learned of the nonce while this one was under way.
+	p := &prover{key, &nonces{}}
+	s := &nonceServer{t: t, jtis: map[string]bool{}, bodies: map[string]bool{}}
+	s.answers = []func(http.ResponseWriter){func(w http.ResponseWriter) {
+		p.nonces.see(&url.URL{Scheme: "https", Host: "as.example"}, http.Header{"Dpop-Nonce": {"n1"}})
+		said(400, "n1", use)(w)
+	}, said(200, "", bound)}
+	_, err = (&outbound{rt: s}).token(t.Context(), "https://as.example/token", nil, &clientAuth{id: "x"}, p)
+	must(t, err)
+	want(t, "nonces", fmt.Sprintf("%q", s.nonces), `["" "n1"]`)
+}
+
+// AUTH-415
+func TestNoncesByOrigin(t *testing.T) {
+	n := &nonces{}
+	at := func(i int) *url.URL { return &url.URL{Scheme: "https", Host: fmt.Sprintf("h%d.example", i)} }
+	want(t, "nothing", n.see(at(0), http.Header{}), false)
+	for i := range 100 {
+		want(t, "seen", n.see(at(i), http.Header{"Dpop-Nonce": {fmt.Sprint(i)}}), true)
+	}
+	want(t, "each its own", []string{n.get(at(0)), n.get(at(99)), n.get(&url.URL{Scheme: "https", Host: "H7.example:443"}), n.get(&url.URL{Scheme: "http", Host: "h7.example"})}, []string{"0", "99", "7", ""})
+	n.see(at(100), http.Header{"Dpop-Nonce": {"100"}})
+	if n.get(at(100)) != "100" || len(n.m) > 100 {
+		t.Errorf("%d nonces", len(n.m))
+	}
+}
+
+// Keys.
+
+// A keyShop is the server of a JWKS.
+type keyShop struct {
+	keys   atomic.Pointer[string] // what it answers; "": 500
+	asked  atomic.Int32
+	delays time.Duration
+}
+
+func (s *keyShop) sell(t *testing.T, keys ...*Key) {
+	var all []string
+	for _, k := range keys {
+		all = append(all, string(k.Public()))
+	}
+	set := `{"keys":[` + strings.Join(all, ",") + `]}`
+	s.keys.Store(&set)
+}
+
+func (s *keyShop) RoundTrip(r *http.Request) (*http.Response, error) {
+	s.asked.Add(1)
+	select {
+	case <-time.After(s.delays):
+	case <-r.Context().Done():
+		return nil, r.Context().Err()
+	}
+	return inPlace(func(w http.ResponseWriter, _ *http.Request) {
+		if set := *s.keys.Load(); set == "" {
+			w.WriteHeader(500)
+		} else {
+			_, _ = io.WriteString(w, set)
+		}
+	}).RoundTrip(r)
+}
+
+func (s *keyShop) ring() *keyRing {
+	return newKeyRing(&outbound{rt: s}, func(context.Context) (string, error) { return "https://as.example/jwks", nil })
+}
+
+func namedKey(t *testing.T, id string) *Key {
+	k, err := GenerateKey("EdDSA")
+	must(t, err)
+	k.ID = id
+	return k
+}
+
+// found shows the ids of what a ring has for one.
+func found(t *testing.T, r *keyRing, id string) string {
+	keys, err := r.keys(t.Context(), id)
+	if err != nil {
+		return "error: " + err.Error()
+	}
+	var ids []string
+	for _, k := range keys {
+		ids = append(ids, k.id)
+	}
+	return strings.Join(ids, " ")
+}
+
+func TestKeyRing(t *testing.T) {
+	a, b := namedKey(t, "a"), namedKey(t, "b")
+	const down = "error: https://as.example/jwks: 500 Internal Server Error"
+	synctest.Test(t, func(t *testing.T) {
+		s := &keyShop{}
+		s.sell(t, a)
+		r := s.ring()
+		after := func(d time.Duration, id, want string, asked int32) {
+			t.Helper()
+			time.Sleep(d) // virtual
+			if got := found(t, r, id); got != want || s.asked.Load() != asked {
+				t.Errorf("got %s after %d requests, want %s after %d", got, s.asked.Load(), want, asked)
+			}
+		}
+		after(0, "a", "a", 1)
+		after(0, "", "a", 1)
+		after(0, "b", "", 1) // a new key waits
+		after(30*time.Second, "b", "", 1)
+		after(1, "b", "", 2)
+		s.sell(t, a, b)
+		after(30*time.Second, "a", "a", 2)
+		after(1, "b", "b", 3)
+		after(0, "", "a b", 3)
+		after(10*time.Minute, "a", "a", 3)
+		s.sell(t, b)
+		after(1, "a", "", 4) // a key that was taken back
+		after(0, "b", "b", 4)
+		down500 := ""
+		s.keys.Store(&down500)
+		after(10*time.Minute+1, "b", "b", 5) // old keys serve
+		after(30*time.Second, "b", "b", 5)
+		after(1, "b", "b", 6)
+		after(0, "c", down, 6) // it may be new
+		after(23*time.Hour, "b", "b", 7)
+		after(time.Hour, "b", down, 8) // not forever
+		after(0, "b", down, 8)
+		s.sell(t, b)
+		after(30*time.Second, "b", down, 8)
+		after(1, "b", "b", 9)
+		bad := `{"keys":5}`
+		s.keys.Store(&bad)
+		after(10*time.Minute+1, "b", "b", 10)
+		large := `{"keys":[],"a":"` + strings.Repeat("x", 256<<10) + `"}`
+		s.keys.Store(&large)
+		after(24*time.Hour, "b", "error: a JWKS of more than 262144 bytes", 11)
+		none := "\xEF\xBB\xBF{\"keys\":[]}"
+		s.keys.Store(&none)
+		after(time.Minute, "b", "", 12)
+	})
+}
+
+// A hundred callers cause one request, and unknown ids not more than two a minute. HOSTILE-54
+func TestKeyRingSingleFlight(t *testing.T) {
+	a := namedKey(t, "a")
+	synctest.Test(t, func(t *testing.T) {
+		s := &keyShop{delays: time.Second}
+		s.sell(t, a)
+		r := s.ring()
+		var all sync.WaitGroup
+		for range 100 {
+			all.Go(func() { want(t, "keys", found(t, r, "a"), "a") })
+		}
+		// Who waits may leave, and who fetches takes nobody along.
+		ctx, cancel := context.WithCancel(t.Context())
+		synctest.Wait()
+		all.Go(func() {
+			if _, err := r.keys(ctx, "a"); !errors.Is(err, context.Canceled) {
+				t.Errorf("left: %v", err)
+			}
+		})
+		synctest.Wait()
+		cancel()
+		all.Wait()
+		want(t, "requests", s.asked.Load(), 1)
+		start := time.Now()
+		for i := range 1000 {
+			for range 3 {
+				all.Go(func() { want(t, "unknown", found(t, r, fmt.Sprint("x", i)), "") })
+			}
+			all.Wait()
+			time.Sleep(300 * time.Millisecond) // virtual
+		}
+		if n, most := s.asked.Load()-1, int32(time.Since(start)/(30*time.Second)); n < most-1 || n > most {
+			t.Errorf("%d requests, want %d", n, most)
+		}
+
+		r = s.ring()
+		ctx, cancel = context.WithCancel(t.Context())
+		all.Go(func() { _, _ = r.keys(ctx, "a") })
+		synctest.Wait()
+		all.Go(func() { want(t, "keys of a fetch whose caller left", found(t, r, "a"), "a") })
+		cancel()
+		all.Wait()
+	})
+	r := newKeyRing(&outbound{}, func(context.Context) (string, error) { return "", errors.New("no metadata") })
+	want(t, "no URL", found(t, r, "a"), "error: no metadata")
+	r = newKeyRing(&outbound{}, func(context.Context) (string, error) { return "http://10.0.0.1/", nil })
+	want(t, "policy", found(t, r, "a"), `error: http://10.0.0.1/: not allowed here: "http://10.0.0.1/" is not https`)
+}
+
+// AUTH-460
+func TestSecretsAreNotShown(t *testing.T) {
+	key := namedKey(t, "k")
+	c := clientAuth{id: "x", secret: "s3cret", key: key, method: authPost}
+	scope := "s3cret"
+	a := tokenAnswer{AccessToken: "s3cret", RefreshToken: "s3cret", Scope: &scope, TokenType: "Bearer", ExpiresIn: object(`"s3cret"`)}
+	for _, v := range []any{c, &c, a, &a, []any{c, a}, struct{ V any }{&a}, struct{ C clientAuth }{c}} {
+		text := fmt.Sprintf("%v %+v %#v %s %q", v, v, v, v, v)
+		var logged bytes.Buffer
+		slog.New(slog.NewTextHandler(&logged, nil)).Info("m", "v", v)
+		if _, list := v.([]any); !list {
+			slog.New(slog.NewJSONHandler(&logged, nil)).Info("m", "v", v)
+		}
+		if strings.Contains(text+logged.String(), "s3cret") {
+			t.Errorf("%T is shown: %s %s", v, text, logged.String())
+		}
+	}
+	want(t, "client", c, "client x")
+	want(t, "answer", a, "token of type Bearer")
 }
