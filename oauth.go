@@ -958,13 +958,16 @@ func (m *AuthorizationServerMetadata) check(o *outbound, issuer string, lenient 
 // An OAuthError is an answer of an authorization server's endpoint that is no success.
 type OAuthError struct {
 	Endpoint    string // without query
-	Status      int
+	Status      int    // 0: the answer came by way of the browser
 	Code        string // such as "invalid_grant"; empty: the answer is no OAuth error
 	Description string // by the server, for people; without control characters
 }
 
 func (e *OAuthError) Error() string {
-	text := fmt.Sprintf("%s answered %d", e.Endpoint, e.Status)
+	text := e.Endpoint + " answered"
+	if e.Status != 0 {
+		text += " " + strconv.Itoa(e.Status)
+	}
 	if e.Code != "" {
 		text += " " + e.Code
 	}

@@ -44,6 +44,7 @@ const (
 	maxEndpoints   = 1000             // of MCP servers that are remembered
 	maxOperations  = 1000             // whose step-ups are remembered
 	maxClientID    = 4 << 10          // bytes of a client's id, or of its secret
+	maxCallback    = 64 << 10         // bytes of an answer to a login
 	stepMemory     = 10 * time.Minute // for how long step-ups and refusals of a person count
 	loginTimeout   = 10 * time.Minute // from an authorization request to its answer
 	discoveryFresh = time.Hour        // for how long a step-up or a renewal relies on what was found
@@ -1465,7 +1466,10 @@ func (l *Login) Finish(callback string) error {
 		return ended(ErrWrongState, "the answer has not the state of this login")
 	}
 	f.pending = nil // a state counts once
-	if f.err = p.take(query, withoutQuery(f.d.meta.AuthorizationEndpoint)); f.err == nil {
+	if f.err = p.take(query, withoutQuery(f.d.meta.AuthorizationEndpoint)); len(callback) > maxCallback {
+		f.err = ended(ErrMismatch, "the answer to the login has more than %d bytes", maxCallback)
+	}
+	if f.err == nil {
 		f.redeem = p
 	}
 	return f.err
@@ -1803,7 +1807,7 @@ type tokenRecord struct {
 }
 
 // Format keeps the secrets to itself.
-func (r *tokenRecord) Format(s fmt.State, _ rune) { _, _ = io.WriteString(s, "token record") }
+func (r tokenRecord) Format(s fmt.State, _ rune) { _, _ = io.WriteString(s, "token record") }
 
 // take takes over the answer of a token endpoint.
 func (r *tokenRecord) take(a *tokenAnswer) error {
@@ -2182,7 +2186,6 @@ const (
 	receiveTimeout = 5 * time.Minute // for a person to log in
 	partingTimeout = 2 * time.Second // for the last page to be delivered
 	maxQueryLine   = 32 << 10        // bytes of a callback's request line and headers
-	maxPasted      = 64 << 10        // bytes of a line that was pasted
 	openerTimeout  = 3 * time.Second // for a program to fail to open a browser
 )
 
@@ -2452,8 +2455,8 @@ func readPasted(in *bufio.Reader) pasted {
 		switch {
 		case err != nil:
 			return pasted{err: err}
-		case len(text) > maxPasted:
-			return pasted{err: fmt.Errorf("a line of more than %d bytes", maxPasted)}
+		case len(text) > maxCallback:
+			return pasted{err: fmt.Errorf("a line of more than %d bytes", maxCallback)}
 		case !more:
 			return pasted{text: string(text)}
 		}
