@@ -928,6 +928,11 @@ func (t *OAuthTransport) findServer(ctx context.Context, d *discovery) error {
 			}
 			failures = []*fetchError{{withoutQuery(issuer), fetchInvalid, err}}
 		}
+		for _, e := range failures {
+			if e.class == fetchInvalid { // perhaps an attack
+				t.logger().Warn("mcp: an authorization server is not used", "server", d.server.resource, "error", e)
+			}
+		}
 		tries = append(tries, failures...)
 	}
 	return ended(ErrDiscovery, "metadata of the authorization server: %s", listTries(tries))
@@ -1812,10 +1817,8 @@ func (r tokenRecord) Format(s fmt.State, _ rune) { _, _ = io.WriteString(s, "tok
 // take takes over the answer of a token endpoint.
 func (r *tokenRecord) take(a *tokenAnswer) error {
 	switch {
-	case strings.EqualFold(a.TokenType, "DPoP") && r.key != nil:
+	case strings.EqualFold(a.TokenType, "DPoP"): // which only is an answer to a proof
 		r.TokenType, r.DPoPKey = "DPoP", r.key.private()
-	case !strings.EqualFold(a.TokenType, "Bearer"):
-		return ended(ErrMismatch, "%s: the token is of the type %.100q, which was not asked for", withoutQuery(r.TokenEndpoint), a.TokenType)
 	case r.Bound:
 		return ended(ErrMismatch, "%s: the token is not bound to the key, as the server wants it", withoutQuery(r.TokenEndpoint))
 	default:
@@ -2241,15 +2244,20 @@ func (b *LoopbackLogin) Login(ctx context.Context, l *Login) error {
 // visit has the browser visit the authorization server, and waits for what comes of it.
 func (b *LoopbackLogin) visit(ctx context.Context, l *Login, redirect string, answer <-chan error) error {
 	u, err := l.Begin(ctx, redirect)
-	if err != nil {
+	if err == nil {
+		open := b.Open
+		if open == nil {
+			open = OpenBrowser
+		}
+		if err = open(ctx, u); err != nil {
+			err = fmt.Errorf("opening a browser: %w", err)
+		}
+	}
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case err != nil:
 		return err
-	}
-	open := b.Open
-	if open == nil {
-		open = OpenBrowser
-	}
-	if err := open(ctx, u); err != nil {
-		return fmt.Errorf("opening a browser: %w", err)
 	}
 	select {
 	case err := <-answer:

@@ -221,7 +221,7 @@ func TestOAuthConcurrentLogins(t *testing.T) {
 	}
 }
 
-// AUTH-199 AUTH-200 AUTH-201 AUTH-202 AUTH-203 HOSTILE-42 HOSTILE-43
+// AUTH-150 AUTH-199 AUTH-200 AUTH-202 AUTH-203 AUTH-443 HOSTILE-42 HOSTILE-43
 func TestHostile43TokenAnswers(t *testing.T) {
 	for _, c := range []struct {
 		status int
@@ -234,11 +234,11 @@ func TestHostile43TokenAnswers(t *testing.T) {
 		{200, `{"access_token":"t","token_type":"Bearer","expires_in":1e999}`, ""},
 		{200, `<html>`, "https://as.test/token: the token answer is invalid: "},
 		{200, `[]`, "https://as.test/token: the token answer is invalid: not a JSON object"},
-		{200, `{"token_type":"Bearer"}`, "https://as.test/token: the token answer has no access_token that a header can carry"},
-		{200, `{"access_token":"a\r\nb","token_type":"Bearer"}`, "https://as.test/token: the token answer has no access_token that a header can carry"},
-		{200, `{"access_token":"t"}`, "https://as.test/token: the token answer has no token_type"},
-		{200, `{"access_token":"t","token_type":"mac"}`, `https://as.test/token: the token is of the type "mac", which was not asked for`},
-		{200, `{"access_token":"t","token_type":"DPoP"}`, `https://as.test/token: the token is of the type "DPoP", which was not asked for`},
+		{200, `{"token_type":"Bearer"}`, "https://as.test/token: the token answer is invalid: it has no access_token that a header can carry"},
+		{200, `{"access_token":"a\r\nb","token_type":"Bearer"}`, "https://as.test/token: the token answer is invalid: it has no access_token that a header can carry"},
+		{200, `{"access_token":"t"}`, `https://as.test/token: the token answer is invalid: token_type "" is not what was asked for`},
+		{200, `{"access_token":"t","token_type":"mac"}`, `https://as.test/token: the token answer is invalid: token_type "mac" is not what was asked for`},
+		{200, `{"access_token":"t","token_type":"DPoP"}`, `https://as.test/token: the token answer is invalid: token_type "DPoP" is not what was asked for`},
 		{200, `{"access_token":"t","token_type":"Bearer","ACCESS_TOKEN":"u"}`, `https://as.test/token: the token answer is invalid: the name "access_token" comes twice`},
 		{201, `{"access_token":"t","token_type":"Bearer"}`, "https://as.test/token answered 201"},
 		{400, `{"error":"invalid_target"}`, "https://as.test/token answered 400 invalid_target"},
@@ -404,7 +404,7 @@ func TestOAuthPilotLeaves(t *testing.T) {
 	})
 }
 
-// AUTH-218 AUTH-219 AUTH-263
+// AUTH-219 AUTH-263
 func TestBUG140ExpiryIsAbsolute(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -816,7 +816,7 @@ func TestHostile49AlwaysMoreScopes(t *testing.T) {
 	})
 }
 
-// AUTH-247: the same scope for ever, which the token has; and one that is never granted
+// AUTH-201 AUTH-247: the same scope for ever, which the token has; and one that is never granted
 func TestOAuthScopeThatDoesNotHelp(t *testing.T) {
 	for _, c := range []struct {
 		granted any
@@ -828,12 +828,6 @@ func TestOAuthScopeThatDoesNotHelp(t *testing.T) {
 	} {
 		w := newWorld(t)
 		w.answer["scope"] = c.granted
-		w.routes["mcp.test/mcp"] = func(rw http.ResponseWriter, r *http.Request) {
-			rw.Header().Set("WWW-Authenticate", `Bearer error="insufficient_scope", scope="s"`)
-			if rw.WriteHeader(403); r.Header.Get("Authorization") == "" {
-				return
-			}
-		}
 		w.routes["mcp.test/mcp"] = func(rw http.ResponseWriter, r *http.Request) {
 			if r.Header.Get("Authorization") == "" {
 				rw.WriteHeader(401)
@@ -926,6 +920,26 @@ func TestOAuthStepUpWithoutScope(t *testing.T) {
 	}
 }
 
+// AUTH-063: what was found is relied on for an hour
+func TestOAuthDiscoveryAges(t *testing.T) {
+	for age, want := range map[time.Duration]int{59 * time.Minute: 0, 61 * time.Minute: 2} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t)
+			w.answer["expires_in"] = nil
+			w.scoped(map[string]string{"call": "write"})
+			tr := w.transport()
+			mustPost(t, tr, "hello token-1")
+			w.journal()
+			time.Sleep(age)
+			got, err := post(t, tr, "call")
+			said := w.journal()
+			if n := tally(said, "GET mcp.test/.well-known/") + tally(said, "GET as.test/.well-known/"); err != nil || got != "hello token-2" || n != want {
+				t.Errorf("after %v: got %q, %v with %d documents", age, got, err, n)
+			}
+		})
+	}
+}
+
 // AUTH-247: what is remembered of step-ups is bounded
 func TestOAuthOperationsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -1000,7 +1014,7 @@ func TestHostile51Redirects(t *testing.T) {
 			rw.WriteHeader(401)
 		}
 		if u.Host != "mcp.test" {
-			w.routes["mcp.test/mcp"] = func(rw http.ResponseWriter, r *http.Request) { http.Redirect(rw, r, to, 307) }
+			w.routes["mcp.test/mcp"] = func(rw http.ResponseWriter, r *http.Request) { http.Redirect(rw, r, to, http.StatusTemporaryRedirect) }
 		}
 		w.journal()
 		endpoint, _ := url.Parse(worldServer)
@@ -1606,7 +1620,11 @@ func TestPromptLogin(t *testing.T) {
 		t.Fatalf("no URL in %q", text)
 		return ""
 	}
-	all.Go(func() { mustPost(t, tr, "hello token-1") })
+	all.Go(func() {
+		if got, err := post(t, tr, "{}"); err != nil || got != "hello token-1" {
+			t.Errorf("got %q, %v", got, err)
+		}
+	})
 	back := w.visit(urlIn(<-shown))
 	if !strings.HasPrefix(back, "http://localhost/callback?") {
 		t.Errorf("sent to %s", back)
@@ -1804,7 +1822,7 @@ func TestOAuthLogout(t *testing.T) {
 	}
 }
 
-// AUTH-282 AUTH-399 AUTH-443 AUTH-450 AUTH-460
+// AUTH-129 AUTH-399 AUTH-460
 func TestOAuthShowsNoSecrets(t *testing.T) {
 	w := newWorld(t)
 	w.issuer["token_endpoint_auth_methods_supported"] = []string{authPost}
@@ -1872,7 +1890,7 @@ func TestOAuthShowsNoSecrets(t *testing.T) {
 	}
 }
 
-// AUTH-015 AUTH-205 AUTH-011 AUTH-012 HOSTILE-53: a session of the package's own client
+// AUTH-205 AUTH-011 AUTH-012 HOSTILE-53: a session of the package's own client
 func TestOAuthSession(t *testing.T) {
 	s := NewServer(&Implementation{Name: "s", Version: "0"}, nil)
 	h := &HTTPHandler{Server: s}
@@ -1903,6 +1921,9 @@ func TestOAuthSession(t *testing.T) {
 			writeMembers(rw, 200, members{"access_token": "good", "token_type": "Bearer"})
 		case "/mcp":
 			if !allowed {
+				mu.Lock()
+				said = append(said, "401")
+				mu.Unlock()
 				rw.WriteHeader(401)
 				return
 			}
@@ -1932,7 +1953,7 @@ func TestOAuthSession(t *testing.T) {
 	if _, err := connect(); !errors.Is(err, ErrLoginDeclined) {
 		t.Errorf("the error is %v", err)
 	}
-	if want := []string{"POST /mcp", "GET /.well-known/oauth-protected-resource/mcp", "GET /.well-known/oauth-authorization-server/as"}; !slices.Equal(said, want) {
+	if want := []string{"POST /mcp", "401", "GET /.well-known/oauth-protected-resource/mcp", "GET /.well-known/oauth-authorization-server/as"}; !slices.Equal(said, want) {
 		t.Errorf("requests were %q, want %q", said, want) // neither another transport nor another version was tried
 	}
 	decline, said = false, nil
@@ -1942,7 +1963,7 @@ func TestOAuthSession(t *testing.T) {
 	must(t, cs.Close())
 	mu.Lock()
 	defer mu.Unlock()
-	if want := []string{"POST /mcp", "GET /.well-known/oauth-protected-resource/mcp", "GET /.well-known/oauth-authorization-server/as", "POST /as/register", "POST /as/token",
+	if want := []string{"POST /mcp", "401", "GET /.well-known/oauth-protected-resource/mcp", "GET /.well-known/oauth-authorization-server/as", "POST /as/register", "POST /as/token",
 		"POST /mcp", "POST /mcp", "GET /mcp", "POST /mcp", "DELETE /mcp"}; !slices.Equal(said, want) {
 		t.Errorf("requests were %q, want %q", said, want)
 	}

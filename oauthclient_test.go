@@ -1,12 +1,14 @@
 package mcp
 
 import (
+	"bytes"
 	"context"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -369,7 +371,7 @@ func (w *world) checkBodies() {
 		case r.URL.Path == "/mcp":
 			bodies, tokens = append(bodies, w.bodies[i]), append(tokens, r.Header.Get("Authorization"))
 		case strings.HasPrefix(r.URL.Path, "/.well-known/"):
-			if got := fmt.Sprint(r.Header); got != "map[Accept:[application/json] Mcp-Protocol-Version:[2025-11-25]]" {
+			if got := fmt.Sprint(r.Header); got != "map[Accept:[application/json] Mcp-Protocol-Version:["+newest.String()+"]]" {
 				w.t.Errorf("headers of discovery: %s", got)
 			}
 		}
@@ -403,7 +405,7 @@ func TestOAuthNobodyLogsIn(t *testing.T) {
 	w.expect("POST mcp.test/mcp 401")
 }
 
-// AUTH-007 AUTH-064 AUTH-065 AUTH-066 AUTH-067 AUTH-068 AUTH-069 AUTH-070 AUTH-137 AUTH-149 AUTH-181 HOSTILE-19
+// AUTH-064 AUTH-065 AUTH-066 AUTH-067 AUTH-068 AUTH-069 AUTH-070 AUTH-137 AUTH-149 AUTH-181 AUTH-256 HOSTILE-19
 func TestOAuthOldServers(t *testing.T) {
 	const document = "mcp.test/.well-known/oauth-authorization-server"
 	own := func(w *world) {
@@ -472,6 +474,9 @@ func TestOAuthOldServers(t *testing.T) {
 				t.Errorf("the error is\n%s\nwant\n%s", got, c.err)
 			}
 			w.expect(c.want...)
+			if guessed := tr.memory.m[storeKey("token", "guessed https://mcp.test", worldServer, "registered-1", "")] != nil; guessed != (c.err == "" && c.name != "a document") {
+				t.Errorf("the store has %q", slices.Collect(maps.Keys(tr.memory.m)))
+			}
 			if c.err == "" {
 				r, _ := w.last(strings.TrimPrefix(strings.TrimSuffix(c.want[len(c.want)-3], " 302"), "GET "))
 				if q := r.URL.Query(); q.Get("code_challenge_method") != "S256" || q.Get("resource") != worldServer {
@@ -736,8 +741,9 @@ func TestOAuthChoosesIssuer(t *testing.T) {
 	}
 }
 
-// AUTH-058 AUTH-059 AUTH-061 AUTH-062 AUTH-136 AUTH-168 AUTH-170 HOSTILE-18 HOSTILE-26 HOSTILE-27 HOSTILE-29 HOSTILE-32
+// AUTH-058 AUTH-059 AUTH-061 AUTH-062 AUTH-136 AUTH-168 AUTH-170 AUTH-171 HOSTILE-18 HOSTILE-26 HOSTILE-27 HOSTILE-29 HOSTILE-32
 func TestBUG133MetadataThatCannotBeUsed(t *testing.T) {
+	log := &bytes.Buffer{}
 	for _, c := range []struct {
 		change members
 		want   string // empty: it is used
@@ -786,12 +792,18 @@ func TestBUG133MetadataThatCannotBeUsed(t *testing.T) {
 		w := newWorld(t)
 		w.routes["elsewhere.test/token"] = w.token
 		w.issuer = w.issuer.with(c.change)
-		_, err := post(t, w.transport(), "{}")
+		log.Reset()
+		tr := w.transport()
+		tr.Log = slog.New(slog.NewTextHandler(log, nil))
+		_, err := post(t, tr, "{}")
 		if c.want == "" {
-			if err != nil {
-				t.Errorf("%v: %v", c.change, err)
+			if err != nil || log.Len() > 0 {
+				t.Errorf("%v: %v, %s", c.change, err, log)
 			}
 			continue
+		}
+		if !strings.Contains(log.String(), "an authorization server is not used") {
+			t.Errorf("%v: the log is %s", c.change, log)
 		}
 		if !strings.Contains(errorText(err), ": "+c.want) || !errors.Is(err, ErrDiscovery) {
 			t.Errorf("%v: the error is %v, want %s", c.change, err, c.want)
