@@ -222,7 +222,7 @@ func TestOAuthConcurrentLogins(t *testing.T) {
 }
 
 // AUTH-150 AUTH-199 AUTH-200 AUTH-202 AUTH-203 AUTH-443 HOSTILE-42 HOSTILE-43
-func TestHostile43TokenAnswers(t *testing.T) {
+func TestOAuthTokenAnswers(t *testing.T) {
 	for _, c := range []struct {
 		status int
 		body   string
