@@ -266,6 +266,14 @@ func verifyASN1(t *testing.T, key *ecdsa.PublicKey, digest, sig []byte) bool {
 // A signature is refused if it is cut, longer, empty, zero, or in ASN.1.
 func TestBrokenSignatures(t *testing.T) {
 	text := []byte("text")
+	pss := mustKey(t, rfcRSA, "PS256")
+	pair := pss.signer().(*rsa.PrivateKey)
+	for _, salt := range []int{1, 20, 222} { // RFC 7518, section 3.5, wants 32
+		sig := sure(rsa.SignPSS(rand.Reader, pair, crypto.SHA256, pss.alg.digest(text), &rsa.PSSOptions{SaltLength: salt}))
+		if pss.alg.verify(&pair.PublicKey, text, sig) {
+			t.Errorf("PS256 accepts a salt of %d bytes", salt)
+		}
+	}
 	for _, key := range []string{rfcRSA, rfcP256, opensslP384, rfcP521, rfcEd25519} {
 		k := mustKey(t, key, "")
 		sig, err := k.alg.sign(k.signer(), text)
@@ -379,8 +387,20 @@ func TestParseKeyRefuses(t *testing.T) {
 	short := sure(ecdsa.GenerateKey(elliptic.P224(), rand.Reader))
 	agreement := sure(sure(ecdsa.GenerateKey(elliptic.P256(), rand.Reader)).ECDH())
 	exchange := append([]byte("\x30\x2e\x02\x01\x00\x30\x05\x06\x03\x2b\x65\x6e\x04\x22\x04\x20"), agreement.Bytes()...) // X25519
+	three := &rsa.PrivateKey{PublicKey: rsa.PublicKey{N: big.NewInt(1), E: 65537}}
+	order := big.NewInt(1)
+	for len(three.Primes) < 3 {
+		p := sure(rand.Prime(rand.Reader, 720))
+		if new(big.Int).Mod(p, big.NewInt(65537)).Int64() == 1 {
+			continue // the exponent would have no inverse
+		}
+		three.Primes = append(three.Primes, p)
+		three.N.Mul(three.N, p)
+		order.Mul(order, new(big.Int).Sub(p, big.NewInt(1)))
+	}
+	three.D = new(big.Int).ModInverse(big.NewInt(65537), order)
 	other := mustScan(t, string(sure(GenerateKey("ES256")).private())).member("d").str()
-	order := encode64(elliptic.P256().Params().N.Bytes())
+	groupOrder := encode64(elliptic.P256().Params().N.Bytes())
 	set := func(jwk, name string, v any) string { return replaced(t, jwk, map[string]any{name: v}) }
 	for _, test := range []struct{ text, alg, want string }{
 		{"", "", "neither a PEM text with a private key nor a JWK"},
@@ -390,6 +410,7 @@ func TestParseKeyRefuses(t *testing.T) {
 		{pemText("PRIVATE KEY", exchange), "", `PEM block "PRIVATE KEY" is damaged, encrypted, or no key that signs`},
 		{pemText("PRIVATE KEY", small), "", "RSA with 1024 bits, want 2048 to 8192"},
 		{pemText("EC PRIVATE KEY", sure(x509.MarshalECPrivateKey(short))), "", `no algorithm "" for a key of this type`},
+		{pemText("RSA PRIVATE KEY", x509.MarshalPKCS1PrivateKey(three)), "", "RSA with more than two primes"},
 		{rfcP256, "ES384", `no algorithm "ES384" for a key of this type`},
 		{rfcRSA, "ES256", `no algorithm "ES256" for a key of this type`},
 		{rfcRSA, "HS256", `no algorithm "HS256" for a key of this type`},
@@ -404,7 +425,7 @@ func TestParseKeyRefuses(t *testing.T) {
 		{set(rfcP256, "d", 7), "", "d of the JWK is not base64url"},
 		{set(rfcP256, "d", "AAAA"), "", "d of the JWK has 3 bytes, want 32"},
 		{set(rfcP256, "d", encode64(make([]byte, 32))), "", "the private part of the JWK is out of range, or has more than two primes"},
-		{set(rfcP256, "d", order), "", "the private part of the JWK is out of range, or has more than two primes"},
+		{set(rfcP256, "d", groupOrder), "", "the private part of the JWK is out of range, or has more than two primes"},
 		{set(rfcP256, "d", other), "", "the private part of the JWK belongs to another public part"},
 		{set(rfcEd25519, "d", other), "", "the private part of the JWK belongs to another public part"},
 		{set(rfcRSA, "d", "Aw"), "", "the private part of the JWK is out of range, or has more than two primes"},
@@ -923,6 +944,12 @@ func TestProofRefused(t *testing.T) {
 	empty.algs, empty.nonce = []string{}, nil
 	if err := run(empty, k, header(), claims()); err == nil || err.Error() != "algorithm ES256, want one of []" {
 		t.Errorf("no algorithm is allowed: %v", err)
+	}
+	trusting := check
+	trusting.nonce = func(string) bool { return true }
+	bare["ath"] = encode64(ath[:])
+	if err := run(trusting, k, header(), bare); err != errUseNonce {
+		t.Errorf("no nonce where any is fresh: %v", err)
 	}
 	theirs := header()
 	theirs["jwk"] = json.RawMessage(sure(marshal(thief.public.members())))
