@@ -324,9 +324,9 @@ func (a *AuthorizationServer) validate() error {
 	u, err := url.Parse(a.Issuer)
 	switch e := checkIssuer(a.Issuer); {
 	case err != nil || e != nil || a.Issuer != u.Scheme+"://"+u.Host:
-		return fmt.Errorf("Issuer %.200q must be an origin, such as https://mcp.example.com", a.Issuer)
+		return fmt.Errorf("the Issuer %.200q must be an origin, such as https://mcp.example.com", a.Issuer)
 	case u.Scheme != "https" && !isLoopback(u.Hostname()):
-		return fmt.Errorf("Issuer %.200q must be https", a.Issuer)
+		return fmt.Errorf("the Issuer %.200q must be https", a.Issuer)
 	case len(a.Resources) == 0:
 		return errors.New("Resources is empty")
 	case a.CodeLifetime > maxCode:
@@ -358,7 +358,7 @@ func (a *AuthorizationServer) validateClients() error {
 	for i := range a.Clients {
 		c := &a.Clients[i]
 		if c.ID == "" || seen[c.ID] {
-			return fmt.Errorf("Clients: id %.100q is empty or there twice", c.ID)
+			return fmt.Errorf("client id %.100q is empty or there twice", c.ID)
 		}
 		seen[c.ID] = true
 		for _, u := range c.Metadata.RedirectURIs {
@@ -448,6 +448,16 @@ func deny(code, format string, args ...any) *denial {
 		return r
 	}, sanitized(fmt.Sprintf(format, args...), nil))
 	return &denial{status: status, code: code, text: text}
+}
+
+// because is a denial for a reason that only the log is told, unless err is one already.
+func because(err error, code, text string) *denial {
+	var e *denial
+	if !errors.As(err, &e) {
+		e = deny(code, "%s", text)
+		e.cause = err
+	}
+	return e
 }
 
 // asDenial makes any error one. What is not one is a trouble of ours, and stays here.
@@ -1999,11 +2009,7 @@ func (a *AuthorizationServer) checkClientJWT(ctx context.Context, c *client, t *
 	if a.TokenAudience {
 		audiences = append(audiences, a.Issuer+"/token")
 	}
-	wrong := func(err error) error {
-		e := deny(codeInvalidClient, "the client assertion is not valid")
-		e.cause = err
-		return e
-	}
+	wrong := func(err error) error { return because(err, codeInvalidClient, "the client assertion is not valid") }
 	keys, err := a.keysOf(ctx, c, t.kid)
 	if err != nil {
 		return wrong(err)
@@ -2081,10 +2087,13 @@ func timely(t *jwt, audiences []string, longest time.Duration) error {
 func (a *AuthorizationServer) first(ctx context.Context, t *jwt) error {
 	exp, _ := t.time("exp")
 	err := a.create(ctx, kindSeen, digest(t.text("iss"), t.text("sub"), t.text("jti")), true, exp.Add(jwtLeeway))
-	if errors.Is(err, errTaken) {
+	switch {
+	case errors.Is(err, errTaken):
 		return errors.New("it was used before")
+	case err != nil:
+		return asDenial(err) // our trouble, not the assertion's fault
 	}
-	return err
+	return nil
 }
 
 // assertion reads a JWT that is a grant, and checks that a trusted issuer has signed it.
@@ -2108,14 +2117,7 @@ func (a *AuthorizationServer) assertion(ctx context.Context, token string) (*jwt
 // vouched gives tokens for an assertion (RFC 7523, section 2.1): of an enterprise's
 // identity provider about a person, or of a platform about a workload.
 func (a *AuthorizationServer) vouched(ctx context.Context, c *client, f map[string]string, key string) (*tokenReply, error) {
-	wrong := func(err error) error {
-		if e := (*denial)(nil); errors.As(err, &e) {
-			return e
-		}
-		e := deny(codeInvalidGrant, "the assertion is not valid")
-		e.cause = err
-		return e
-	}
+	wrong := func(err error) error { return because(err, codeInvalidGrant, "the assertion is not valid") }
 	t, issuer, err := a.assertion(ctx, f["assertion"])
 	if err != nil {
 		return nil, wrong(err)
@@ -2256,9 +2258,7 @@ func (a *AuthorizationServer) proof(w http.ResponseWriter, r *http.Request) (str
 	case errors.Is(err, errUseNonce):
 		return "", deny(codeUseNonce, "the proof needs a nonce of this server")
 	case err != nil:
-		e := deny(codeInvalidProof, "the proof of possession is not valid")
-		e.cause = err
-		return "", e
+		return "", because(err, codeInvalidProof, "the proof of possession is not valid")
 	}
 	return key, nil
 }

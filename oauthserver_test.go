@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"html"
 	"io"
@@ -381,17 +382,17 @@ func TestAuthCheck(t *testing.T) {
 		{"", func(a *AuthorizationServer) {}},
 		{"", func(a *AuthorizationServer) { a.Issuer = "http://127.0.0.1:8080" }},
 		{"", func(a *AuthorizationServer) { a.Issuer = "http://localhost:8080" }},
-		{`Issuer "http://as.example.com" must be https`, func(a *AuthorizationServer) { a.Issuer = "http://as.example.com" }},
-		{`Issuer "https://as.example.com/" must be an origin, such as https://mcp.example.com`, func(a *AuthorizationServer) { a.Issuer += "/" }},
-		{`Issuer "https://as.example.com/x" must be an origin, such as https://mcp.example.com`, func(a *AuthorizationServer) { a.Issuer += "/x" }},
-		{`Issuer "" must be an origin, such as https://mcp.example.com`, func(a *AuthorizationServer) { a.Issuer = "" }},
-		{`Issuer "ftp://h" must be an origin, such as https://mcp.example.com`, func(a *AuthorizationServer) { a.Issuer = "ftp://h" }},
+		{`the Issuer "http://as.example.com" must be https`, func(a *AuthorizationServer) { a.Issuer = "http://as.example.com" }},
+		{`the Issuer "https://as.example.com/" must be an origin, such as https://mcp.example.com`, func(a *AuthorizationServer) { a.Issuer += "/" }},
+		{`the Issuer "https://as.example.com/x" must be an origin, such as https://mcp.example.com`, func(a *AuthorizationServer) { a.Issuer += "/x" }},
+		{`the Issuer "" must be an origin, such as https://mcp.example.com`, func(a *AuthorizationServer) { a.Issuer = "" }},
+		{`the Issuer "ftp://h" must be an origin, such as https://mcp.example.com`, func(a *AuthorizationServer) { a.Issuer = "ftp://h" }},
 		{"Resources is empty", func(a *AuthorizationServer) { a.Resources = nil }},
 		{`Resources: "/mcp" is not an absolute URL without fragment`, func(a *AuthorizationServer) { a.Resources = []string{"/mcp"} }},
 		{"CodeLifetime 11m0s is more than 10m0s", func(a *AuthorizationServer) { a.CodeLifetime = 11 * time.Minute }},
 		{`scope "x" is malformed, or not in Scopes`, func(a *AuthorizationServer) { a.DefaultScopes = []string{"x"} }},
 		{`scope "a b" is malformed, or not in Scopes`, func(a *AuthorizationServer) { a.Scopes = map[string]string{"a b": ""} }},
-		{`Clients: id "a" is empty or there twice`, func(a *AuthorizationServer) { a.Clients = []RegisteredClient{{ID: "a"}, {ID: "a"}} }},
+		{`client id "a" is empty or there twice`, func(a *AuthorizationServer) { a.Clients = []RegisteredClient{{ID: "a"}, {ID: "a"}} }},
 		{`client "a": redirect URI "http://h/cb" must be https, or http at localhost`, func(a *AuthorizationServer) {
 			a.Clients = []RegisteredClient{{ID: "a", Metadata: ClientMetadata{RedirectURIs: []string{"http://h/cb"}}}}
 		}},
@@ -1167,5 +1168,122 @@ func TestAuthRevocation(t *testing.T) {
 	}
 	if err := b.a.Revoke(t.Context(), &Identity{Issuer: info.Issuer, Subject: info.Subject, Claims: info.Claims}); err != nil || b.valid(got.Access) {
 		t.Errorf("%v", err)
+	}
+}
+
+// Verify takes signed tokens of its own only: of its keys, as access tokens, not expired,
+// with a grant. HOSTILE-54
+func TestAuthForeignTokens(t *testing.T) {
+	keys := map[string]*Key{}
+	for _, name := range []string{"own", "former", "foreign"} {
+		key, err := GenerateKey("")
+		if err != nil {
+			t.Fatal(err)
+		}
+		keys[name] = key
+	}
+	b := newAuthBench(t, func(a *AuthorizationServer) { a.Key, a.FormerKeys = keys["own"], []*Key{keys["former"]} })
+	got := b.login()
+	good, err := parseJWT(got.Access)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name, key, typ, claim string
+		value                 any
+		ok                    bool
+	}{
+		{"own", "own", "at+jwt", "x", 1, true},
+		{"of a former key", "former", "at+jwt", "x", 1, true},
+		{"of a foreign key", "foreign", "at+jwt", "x", 1, false},
+		{"of another type", "own", "JWT", "x", 1, false},
+		{"of another issuer", "own", "at+jwt", "iss", "https://evil.example.com", false},
+		{"expired", "own", "at+jwt", "exp", time.Now().Unix() - 1, false},
+		{"without exp", "own", "at+jwt", "exp", "never", false},
+		{"of no grant", "own", "at+jwt", "jti", "x.y", false},
+		{"without jti", "own", "at+jwt", "jti", "", false},
+	} {
+		claims := map[string]any{}
+		if err := json.Unmarshal(good.claims.raw(), &claims); err != nil {
+			t.Fatal(err)
+		}
+		claims[tt.claim] = tt.value
+		token, err := keys[tt.key].sign(map[string]any{"typ": tt.typ}, claims)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := b.a.Verify(t.Context(), token, nil); (err == nil) != tt.ok || !tt.ok && !errors.Is(err, ErrInvalidToken) {
+			t.Errorf("%s: %v", tt.name, err)
+		}
+	}
+	for _, token := range []string{"", "x", got.Refresh, got.Access + "x"} {
+		if _, err := b.a.Verify(t.Context(), token, nil); !errors.Is(err, ErrInvalidToken) {
+			t.Errorf("%.5s…: %v", token, err)
+		}
+	}
+}
+
+// Scripts of any page may use what needs no cookies, and none of the pages. AUTH-020
+func TestAuthScripts(t *testing.T) {
+	b := newAuthBench(t, nil)
+	for path, want := range map[string]string{"/.well-known/oauth-authorization-server": "GET, HEAD", "/token": "POST", "/register": "POST", "/revoke": "POST", "/authorize": "", "/consent": ""} {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodOptions, testIssuer+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := b.do(b.browser, r)
+		ok := got.status == 204 && got.header.Get("Access-Control-Allow-Origin") == "*" && got.header.Get("Access-Control-Allow-Methods") == want &&
+			got.header.Get("Access-Control-Allow-Headers") == "Authorization, Content-Type, DPoP, MCP-Protocol-Version" && got.header.Get("Access-Control-Allow-Credentials") == ""
+		if want == "" {
+			ok = got.status == 405 && got.header.Get("Access-Control-Allow-Origin") == ""
+		}
+		if !ok {
+			t.Errorf("%s: %d %v", path, got.status, got.header)
+		}
+	}
+}
+
+// A brokenStore is a database that cannot be reached.
+type brokenStore struct{}
+
+func (s *brokenStore) Load(context.Context, string, string) ([]byte, error) {
+	return nil, errors.New("database at 10.1.2.3 is down")
+}
+
+func (s *brokenStore) Update(context.Context, string, string, func([]byte) ([]byte, time.Time, error)) error {
+	return errors.New("database at 10.1.2.3 is down")
+}
+
+// That the store fails is nobody else's fault, and nobody else's business.
+func TestAuthBrokenStore(t *testing.T) {
+	key, err := GenerateKey("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := newAuthBench(t, func(a *AuthorizationServer) {
+		keyedClient(key)(a)
+		a.Store, a.DPoP, a.DPoPNonce = &brokenStore{}, true, true
+	})
+	credentials := url.Values{"grant_type": {grantCredentials}, "client_assertion": {assertion(t, key, "JWT", nil)}, "client_assertion_type": {assertionJWT}}
+	for name, got := range map[string]*webAnswer{
+		"authorize":   b.get(testIssuer + "/authorize?" + request("client_id", "stored").Encode()),
+		"decide":      b.post(testIssuer+"/consent", "consent=x"),
+		"token":       b.post(testIssuer+"/token", redemption("x").Encode()),
+		"credentials": b.post(testIssuer+"/token", credentials.Encode()),
+		"revoke":      b.post(testIssuer+"/revoke", "client_id=app&token=x"),
+		"register":    b.post(testIssuer+"/register", `{"redirect_uris":["https://app.example.com/"]}`, asJSON),
+	} {
+		if got.status != 503 || strings.Contains(got.body, "10.1.2.3") || strings.Contains(got.body, "invalid") {
+			t.Errorf("%s: %d %s", name, got.status, got.body)
+		}
+	}
+	if at := b.get(testIssuer + "/authorize?" + request().Encode()); at.status != 503 || at.header.Get("Location") != "" {
+		t.Errorf("%d %v", at.status, at.header)
+	}
+	if _, err := b.a.Verify(t.Context(), newSecret(), nil); err == nil || errors.Is(err, ErrInvalidToken) {
+		t.Errorf("%v", err)
+	}
+	if !strings.Contains(b.log.String(), "10.1.2.3") {
+		t.Error("the log does not say why")
 	}
 }

@@ -20,16 +20,15 @@ import (
 
 // A thirdParty is an authorization server at which people log in. It asks nobody.
 type thirdParty struct {
-	mu       sync.Mutex // guards the fields below
-	iss      string     // in its answers; "": none
-	error    string     // that it answers in place of a code
-	asked    url.Values // the last authorization request
-	forms    []url.Values
-	refusal  string // error of its token endpoint
-	expires  int
-	refresh  bool // it gives refresh tokens
-	count    int
-	redirect string
+	mu      sync.Mutex // guards the fields below
+	iss     string     // in its answers; "": none
+	error   string     // that it answers in place of a code
+	asked   url.Values // the last authorization request
+	forms   []url.Values
+	refusal string // error of its token endpoint
+	expires int
+	refresh bool // it gives refresh tokens
+	count   int
 }
 
 func (p *thirdParty) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -89,7 +88,12 @@ func newThirdBench(t *testing.T, change func(*AuthorizationServer)) (*authBench,
 		a.Authenticate = nil
 		a.Upstream = &Upstream{Issuer: "https://third.example.com", Client: OAuthClient{ID: "us", Secret: "our-secret"}, Scopes: []string{"mail", "profile"},
 			Resource: "https://api.third.example.com", Params: url.Values{"audience": {"x"}, "state": {"evil"}},
-			User: func(_ context.Context, up *UpstreamToken) (string, error) { return "user " + strings.TrimPrefix(up.Access, "third-access-"), nil }}
+			User: func(_ context.Context, up *UpstreamToken) (string, error) {
+				if up.Access == "third-access-100" {
+					return "", nil
+				}
+				return "user " + strings.TrimPrefix(up.Access, "third-access-"), nil
+			}}
 		if change != nil {
 			change(a)
 		}
@@ -212,6 +216,7 @@ func TestAuthUpstreamCallback(t *testing.T) {
 		{"another issuer", func(p *thirdParty) { p.iss = "https://evil.example.com" }, nil, failed},
 		{"issuer with a slash", func(p *thirdParty) { p.iss += "/" }, nil, failed},
 		{"no issuer", nil, func(_ *authBench, c *url.URL) { q := c.Query(); q.Del("iss"); c.RawQuery = q.Encode() }, failed},
+		{"nobody known", func(p *thirdParty) { p.count = 99 }, nil, failed},
 		{"no code", nil, func(_ *authBench, c *url.URL) { q := c.Query(); q.Del("code"); c.RawQuery = q.Encode() }, failed},
 		{"state twice", nil, func(_ *authBench, c *url.URL) { c.RawQuery += "&state=x" }, "parameter state comes twice"},
 		{"no state", nil, func(_ *authBench, c *url.URL) { q := c.Query(); q.Del("state"); c.RawQuery = q.Encode() }, page},
@@ -604,5 +609,76 @@ func TestAuthReplicas(t *testing.T) {
 	}
 	if again := one.token(redemption(code)); again.Error != "invalid_grant" || two.valid(got.Access) {
 		t.Errorf("a code that the other replica has redeemed: %+v", again)
+	}
+}
+
+// The whole way over sockets, by an ordinary HTTP client: discovery, registration, the
+// page, the code, the token, the MCP server; then a refresh, and the end.
+// AUTH-009 AUTH-044 AUTH-302 AUTH-309
+func TestAuthEndToEnd(t *testing.T) {
+	web := httptest.NewUnstartedServer(nil)
+	base := "http://" + web.Listener.Addr().String()
+	a := &AuthorizationServer{Issuer: base, Resources: []string{base + "/v1/mcp"}, Scopes: map[string]string{"use": "use it"},
+		Authenticate: func(http.ResponseWriter, *http.Request) (string, bool) { return "alice", true }}
+	p := &ProtectedResource{Resource: base + "/v1/mcp", AuthorizationServers: []string{base}, Verify: a.Verify, Scopes: []string{"use"}}
+	who := make(chan *Identity, 1)
+	s := newServer(t, nil)
+	AddTool(s, &Tool{Name: "whoami"}, func(_ context.Context, r *Request, _ struct{}) (string, error) {
+		who <- r.Identity
+		return r.Identity.Subject, nil
+	})
+	h := &HTTPHandler{Server: s, Authorize: p.Authorize, Sessionless: true}
+	mux := http.NewServeMux()
+	mux.Handle("/", a)
+	mux.Handle("/v1/mcp", h)
+	for _, path := range p.MetadataPaths() {
+		mux.Handle(path, p)
+	}
+	web.Config.Handler = mux
+	web.Start()
+	defer web.Close()
+	defer func() { _ = h.Shutdown(context.Background()) }()
+	b := &authBench{t: t, browser: newBrowser(web.Client().Transport)}
+	call := func(token string) *webAnswer {
+		return b.post(base+"/v1/mcp", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"whoami"}}`, asJSON,
+			"Accept: application/json, text/event-stream", "Mcp-Protocol-Version: 2025-03-26", "Authorization: "+token)
+	}
+	object := func(r *webAnswer, want int) map[string]any {
+		t.Helper()
+		var m map[string]any
+		if err := json.Unmarshal([]byte(r.body), &m); err != nil || r.status != want {
+			t.Fatalf("%d %s", r.status, r.body)
+		}
+		return m
+	}
+
+	ask := ParseChallenges(call("").header.Values("WWW-Authenticate"))
+	resource := object(b.get(ask[0].Params["resource_metadata"]), 200)
+	m := object(b.get(resource["authorization_servers"].([]any)[0].(string)+"/.well-known/oauth-authorization-server"), 200)
+	reg := object(b.post(m["registration_endpoint"].(string),
+		`{"redirect_uris":["http://127.0.0.1:7/cb"],"grant_types":["authorization_code","refresh_token"],"token_endpoint_auth_method":"none"}`, asJSON), 201)
+	id := reg["client_id"].(string)
+	q := request("client_id", id, "redirect_uri", "http://127.0.0.1:4711/cb", "scope", "use", "resource", resource["resource"].(string))
+	page := b.get(m["authorization_endpoint"].(string) + "?" + q.Encode())
+	at := b.post(base+"/consent", url.Values{"consent": {page.consentToken(t)}, "decision": {"allow"}}.Encode()).location(t)
+	if at.Host != "127.0.0.1:4711" || at.Query().Get("iss") != base {
+		t.Fatalf("%v", at)
+	}
+	form := redemption(at.Query().Get("code"), "client_id", id, "redirect_uri", "http://127.0.0.1:4711/cb", "resource", base+"/v1/mcp")
+	got := object(b.post(m["token_endpoint"].(string), form.Encode()), 200)
+	if got := call("Bearer " + got["access_token"].(string)); got.status != 200 || !strings.Contains(got.body, `"alice"`) {
+		t.Fatalf("%d %s", got.status, got.body)
+	}
+	if caller := <-who; caller.Issuer != base || caller.Subject != "alice" || caller.ClientID != id || strings.Join(caller.Scopes, " ") != "use" {
+		t.Errorf("%+v", caller)
+	}
+	again := object(b.post(m["token_endpoint"].(string), refreshing(got["refresh_token"].(string), "client_id", id).Encode()), 200)
+	if got := call("Bearer " + again["access_token"].(string)); got.status != 200 {
+		t.Errorf("%d %s", got.status, got.body)
+	}
+	<-who
+	b.post(m["revocation_endpoint"].(string), url.Values{"token": {again["refresh_token"].(string)}, "client_id": {id}}.Encode())
+	if got := call("Bearer " + again["access_token"].(string)); got.status != 401 {
+		t.Errorf("%d %s", got.status, got.body)
 	}
 }
