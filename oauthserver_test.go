@@ -1243,14 +1243,14 @@ func TestAuthScripts(t *testing.T) {
 	}
 }
 
-// A brokenStore is a database that cannot be reached.
-type brokenStore struct{}
+// A downStore is a database that cannot be reached.
+type downStore struct{}
 
-func (s *brokenStore) Load(context.Context, string, string) ([]byte, error) {
+func (s *downStore) Load(context.Context, string, string) ([]byte, error) {
 	return nil, errors.New("database at 10.1.2.3 is down")
 }
 
-func (s *brokenStore) Update(context.Context, string, string, func([]byte) ([]byte, time.Time, error)) error {
+func (s *downStore) Update(context.Context, string, string, func([]byte) ([]byte, time.Time, error)) error {
 	return errors.New("database at 10.1.2.3 is down")
 }
 
@@ -1262,7 +1262,7 @@ func TestAuthBrokenStore(t *testing.T) {
 	}
 	b := newAuthBench(t, func(a *AuthorizationServer) {
 		keyedClient(key)(a)
-		a.Store, a.DPoP, a.DPoPNonce = &brokenStore{}, true, true
+		a.Store, a.DPoP, a.DPoPNonce = &downStore{}, true, true
 	})
 	credentials := url.Values{"grant_type": {grantCredentials}, "client_assertion": {assertion(t, key, "JWT", nil)}, "client_assertion_type": {assertionJWT}}
 	for name, got := range map[string]*webAnswer{
