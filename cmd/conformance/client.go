@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
+	"strings"
 
 	"example.com/mcp"
 )
@@ -22,8 +24,19 @@ func scenarios() map[string]func(context.Context, *mcp.ClientSession) error {
 }
 
 // act acts out a scenario against a server, and speaks no revision newer than newest.
-func act(ctx context.Context, scenario, newest string, t mcp.Transport) error {
+// data is what the suite gives to the scenario.
+func act(ctx context.Context, scenario, newest, data string, t mcp.Transport) error {
 	play, ok := scenarios()[scenario]
+	if strings.HasPrefix(scenario, "auth/") {
+		authorized, err := authorize(scenario, data)
+		if err != nil {
+			return err
+		}
+		if h, overHTTP := t.(*mcp.HTTPTransport); overHTTP {
+			h.Client = &http.Client{Transport: authorized}
+			play, ok = useServer, true
+		}
+	}
 	if !ok {
 		return fmt.Errorf("unknown scenario %q in MCP_CONFORMANCE_SCENARIO", scenario)
 	}

@@ -378,7 +378,7 @@ func scene(t *testing.T, scenario, newest string, look func(*mcp.Request)) (call
 	here, there := mcp.Pipe()
 	ended := make(chan error)
 	go func() { ended <- s.Run(t.Context(), there) }()
-	err = act(t.Context(), scenario, newest, &mcp.ConnTransport{Conn: here})
+	err = act(t.Context(), scenario, newest, "", &mcp.ConnTransport{Conn: here})
 	if err := <-ended; err != nil {
 		t.Error(err)
 	}
@@ -447,7 +447,7 @@ func TestServeHTTP(t *testing.T) {
 
 func TestUsage(t *testing.T) {
 	tests := []struct{ args, want string }{
-		{"", "want server or client"},
+		{"", "want server, client, authorization or visit"},
 		{"x", `unknown command "x"`},
 		{"client", "client: want one URL, got 0 arguments"},
 		{"server x", `server: unexpected argument "x"`},
@@ -460,7 +460,7 @@ func TestUsage(t *testing.T) {
 			t.Errorf("%q: %v, want the usage error %q", test.args, err, test.want)
 		}
 	}
-	err := act(t.Context(), "auth/x", "", nil)
+	err := act(t.Context(), "auth/x", "", "", nil)
 	if want := `unknown scenario "auth/x" in MCP_CONFORMANCE_SCENARIO`; err == nil || err.Error() != want {
 		t.Errorf("an unknown scenario: %v, want %s", err, want)
 	}
