@@ -35,19 +35,20 @@ const (
 		`"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"t","version":"0"},"io.modelcontextprotocol/clientCapabilities":{}}}}`
 )
 
-// dialRaw opens a session, or if a tool is named, stands ready for calls of it.
-func dialRaw(b *testing.B, url, tool string) *rawCaller {
+// dialRaw opens a session, or if a tool is named, stands ready for calls of it. header
+// is what each request has beyond the usual headers.
+func dialRaw(b *testing.B, url, tool, header string) *rawCaller {
 	b.Helper()
 	conn, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
 	must(b, err)
 	b.Cleanup(func() { conn.Close() })
-	c := &rawCaller{conn: conn, in: bufio.NewReaderSize(conn, 64<<10)}
+	c := &rawCaller{conn: conn, in: bufio.NewReaderSize(conn, 64<<10), header: header}
 	if tool != "" {
-		c.header = "Mcp-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: " + tool + "\r\n"
+		c.header += "Mcp-Protocol-Version: 2026-07-28\r\nMcp-Method: tools/call\r\nMcp-Name: " + tool + "\r\n"
 		return c
 	}
 	resp := c.post(b, `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"0"}}}`)
-	c.header = "Mcp-Session-Id: " + resp.Header.Get(headerSession) + "\r\n"
+	c.header += "Mcp-Session-Id: " + resp.Header.Get(headerSession) + "\r\n"
 	c.post(b, `{"jsonrpc":"2.0","method":"notifications/initialized"}`)
 	return c
 }
@@ -139,7 +140,7 @@ func BenchmarkHTTP(b *testing.B) {
 					call, tool = statelessCall, s.tool
 				}
 				for i := range callers {
-					callers[i] = dialRaw(b, srv.URL, tool)
+					callers[i] = dialRaw(b, srv.URL, tool, "")
 				}
 				body := fmt.Sprintf(call, s.tool, s.args)
 				measured(b, func() { callAll(b, callers, body) })

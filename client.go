@@ -1234,14 +1234,14 @@ func (c *clientConn) admit(in *incoming) (bool, *Error) {
 }
 
 func (c *clientConn) request(ctx context.Context, in *incoming) (any, error) {
-	if serve := clientMethod(in.method); serve != nil {
+	if serve := clientServes(in.method); serve != nil {
 		return serve(c, ctx, in)
 	}
 	return nil, errNotOffered(in)
 }
 
-// clientMethod is how a client serves a method; nil if it does not.
-func clientMethod(name string) func(*clientConn, context.Context, *incoming) (any, error) {
+// clientServes is how a client serves a method; nil if it does not.
+func clientServes(name string) func(*clientConn, context.Context, *incoming) (any, error) {
 	switch name {
 	case methodPing:
 		return (*clientConn).ping

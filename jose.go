@@ -241,7 +241,7 @@ func parsePEM(data []byte) (crypto.Signer, error) {
 		return nil, errors.New("neither a PEM text with a private key nor a JWK")
 	}
 	var key any
-	var err error
+	err := errors.ErrUnsupported
 	switch block.Type {
 	case "PRIVATE KEY":
 		key, err = x509.ParsePKCS8PrivateKey(block.Bytes)
@@ -249,18 +249,13 @@ func parsePEM(data []byte) (crypto.Signer, error) {
 		key, err = x509.ParseECPrivateKey(block.Bytes)
 	case "RSA PRIVATE KEY":
 		key, err = x509.ParsePKCS1PrivateKey(block.Bytes)
-	default:
-		return nil, fmt.Errorf("PEM block %.40q is not PRIVATE KEY, EC PRIVATE KEY or RSA PRIVATE KEY", block.Type)
 	}
-	if err != nil || block.Headers["DEK-Info"] != "" {
-		return nil, fmt.Errorf("PEM block %s is damaged or encrypted", block.Type)
-	}
-	if key, ok := key.(*rsa.PrivateKey); ok && len(key.Primes) != 2 {
-		return nil, fmt.Errorf("RSA with %d primes, want 2", len(key.Primes))
+	if pair, ok := key.(*rsa.PrivateKey); ok && err == nil && len(pair.Primes) != 2 {
+		return nil, errors.New("RSA with more than two primes")
 	}
 	signer, ok := key.(crypto.Signer)
-	if !ok {
-		return nil, errors.New("a key that cannot sign")
+	if err != nil || !ok {
+		return nil, fmt.Errorf("PEM block %.40q is damaged, encrypted, or no key that signs", block.Type)
 	}
 	return signer, nil
 }
@@ -278,48 +273,42 @@ func parsePrivateJWK(data []byte, alg string) (_ crypto.Signer, its, id string, 
 	if alg != "" && public.alg != "" && alg != public.alg {
 		return nil, "", "", fmt.Errorf("algorithm %.40q for a JWK of %s", alg, public.alg)
 	}
-	private, err := privatePart(ix.root(), public)
+	private, err := privatePart(ix.root(), public.key)
 	if err != nil {
 		return nil, "", "", err
 	}
-	same, ok := public.key.(interface{ Equal(crypto.PublicKey) bool })
-	if !ok || !same.Equal(private.Public()) {
+	if key, ok := public.key.(interface{ Equal(crypto.PublicKey) bool }); !ok || !key.Equal(private.Public()) {
 		return nil, "", "", errors.New("the private part of the JWK belongs to another public part")
 	}
 	return private, cmp.Or(alg, public.alg), public.id, nil
 }
 
-// privatePart reads the private members of a JWK.
-func privatePart(v value, public *publicKey) (crypto.Signer, error) {
+// privatePart reads the private members of a JWK. The library's errors are not shown:
+// they may have parts of the key.
+func privatePart(v value, public crypto.PublicKey) (crypto.Signer, error) {
+	r := jwkReader{v: v}
 	var private crypto.Signer
-	var d, p, q []byte
 	var err error
-	switch key := public.key.(type) {
+	switch public := public.(type) {
 	case ed25519.PublicKey:
-		if d, err = octets(v, "d", ed25519.SeedSize); err == nil {
+		if d := r.octets("d", ed25519.SeedSize); r.err == nil {
 			private = ed25519.NewKeyFromSeed(d)
 		}
 	case *ecdsa.PublicKey:
-		if d, err = octets(v, "d", fieldSize(key.Curve)); err == nil {
-			private, err = ecdsa.ParseRawPrivateKey(key.Curve, d)
+		if d := r.octets("d", fieldSize(public.Curve)); r.err == nil {
+			private, err = ecdsa.ParseRawPrivateKey(public.Curve, d)
 		}
 	case *rsa.PublicKey:
-		d, err = octets(v, "d", 0)
-		if err == nil {
-			p, err = octets(v, "p", 0)
+		pair := &rsa.PrivateKey{PublicKey: *public, D: r.integer("d"), Primes: []*big.Int{r.integer("p"), r.integer("q")}}
+		if private = pair; r.err == nil {
+			pair.Precompute()
+			err = pair.Validate()
 		}
-		if err == nil {
-			q, err = octets(v, "q", 0)
-		}
-		if err != nil || v.member("oth").ix != nil {
-			return nil, cmp.Or(err, errors.New("RSA with more than two primes"))
-		}
-		primes := []*big.Int{new(big.Int).SetBytes(p), new(big.Int).SetBytes(q)}
-		pair := &rsa.PrivateKey{PublicKey: *key, D: new(big.Int).SetBytes(d), Primes: primes}
-		pair.Precompute()
-		private, err = pair, pair.Validate()
 	}
-	return private, err
+	if r.err == nil && (err != nil || v.member("oth").ix != nil) {
+		r.err = errors.New("the private part of the JWK is out of range, or has more than two primes")
+	}
+	return private, r.err
 }
 
 // Algorithm returns the name of the key's algorithm, such as "ES256".
@@ -434,11 +423,7 @@ func parsePublicJWK(v value) (*publicKey, error) {
 		}
 	}
 	if ops := v.member("key_ops"); ops.ix != nil {
-		verify := false
-		for op := range ops.items() {
-			verify = verify || op.is("verify")
-		}
-		if !verify {
+		if list, _ := stringList(ops); !slices.Contains(list, "verify") {
 			return nil, errors.New("the JWK is not for verifying")
 		}
 	}
@@ -447,68 +432,58 @@ func parsePublicJWK(v value) (*publicKey, error) {
 
 // parseJWK reads the public part of a JWK.
 func parseJWK(v value) (*publicKey, error) {
-	k := &publicKey{id: v.member("kid").str(), alg: v.member("alg").str(), use: v.member("use").str()}
-	for _, name := range []string{"kid", "alg", "use"} {
-		if m := v.member(name); m.ix != nil && m.kind() != kindString {
-			return nil, fmt.Errorf("%s of the JWK is not a string", name)
-		}
+	k := &publicKey{}
+	err := cmp.Or(setText(&k.id, v, "kid"), setText(&k.alg, v, "alg"), setText(&k.use, v, "use"))
+	if err != nil {
+		return nil, err
 	}
-	var err error
-	switch kty := v.member("kty").str(); kty {
-	case "EC":
-		k.key, err = parseEC(v)
-	case "RSA":
-		k.key, err = parseRSA(v)
-	case "OKP":
-		var x []byte
-		x, err = octets(v, "x", ed25519.PublicKeySize)
-		if k.key = ed25519.PublicKey(x); !v.member("crv").is("Ed25519") {
-			err = fmt.Errorf("curve %.40q is not known", v.member("crv").str())
-		}
+	kty, crv := v.member("kty").str(), v.member("crv").str()
+	r := jwkReader{v: v}
+	switch {
+	case kty == "EC":
+		k.key, err = parseEC(&r, crv)
+	case kty == "RSA":
+		k.key, err = parseRSA(&r)
+	case kty == "OKP" && crv == "Ed25519":
+		k.key, err = ed25519.PublicKey(r.octets("x", ed25519.PublicKeySize)), r.err
 	default:
-		err = fmt.Errorf("key type %.40q is not EC, RSA or OKP", kty)
-	}
-	if a := findAlgorithm(k.alg); err == nil && k.alg != "" && (a == nil || !a.fits(k.key)) {
-		err = fmt.Errorf("algorithm %.40q is not for a key of this type", k.alg)
+		return nil, fmt.Errorf("no signatures with keys of type %.40q, curve %.40q", kty, crv)
 	}
 	if err != nil {
 		return nil, err
+	}
+	if a := findAlgorithm(k.alg); k.alg != "" && (a == nil || !a.fits(k.key)) {
+		return nil, fmt.Errorf("algorithm %.40q is not for keys of type %s", k.alg, kty)
 	}
 	return k, nil
 }
 
-func parseEC(v value) (*ecdsa.PublicKey, error) {
-	name := v.member("crv").str()
-	i := slices.IndexFunc(algorithms, func(a algorithm) bool { return a.curve != nil && a.curve.Params().Name == name })
+func parseEC(r *jwkReader, crv string) (*ecdsa.PublicKey, error) {
+	i := slices.IndexFunc(algorithms, func(a algorithm) bool { return a.curve != nil && a.curve.Params().Name == crv })
 	if i < 0 {
-		return nil, fmt.Errorf("curve %.40q is not known", name)
+		return nil, fmt.Errorf("curve %.40q is not P-256, P-384 or P-521", crv)
 	}
 	curve := algorithms[i].curve
-	x, err := octets(v, "x", fieldSize(curve))
-	if err != nil {
-		return nil, err
+	point := slices.Concat([]byte{4}, r.octets("x", fieldSize(curve)), r.octets("y", fieldSize(curve)))
+	if r.err != nil {
+		return nil, r.err
 	}
-	y, err := octets(v, "y", fieldSize(curve))
+	key, err := ecdsa.ParseUncompressedPublicKey(curve, point)
 	if err != nil {
-		return nil, err
+		return nil, errors.New("x and y of the JWK are not on its curve")
 	}
-	return ecdsa.ParseUncompressedPublicKey(curve, slices.Concat([]byte{4}, x, y))
+	return key, nil
 }
 
-func parseRSA(v value) (*rsa.PublicKey, error) {
-	n, err := octets(v, "n", 0)
-	if err != nil {
-		return nil, err
+func parseRSA(r *jwkReader) (*rsa.PublicKey, error) {
+	n, e := r.integer("n"), r.integer("e")
+	if r.err != nil {
+		return nil, r.err
 	}
-	e, err := octets(v, "e", 0)
-	if err != nil {
-		return nil, err
+	if e.BitLen() > 31 {
+		return nil, errors.New("RSA with an exponent of more than 31 bits")
 	}
-	exponent := new(big.Int).SetBytes(e)
-	if exponent.BitLen() > 31 {
-		return nil, errors.New("RSA with an exponent beyond 31 bits")
-	}
-	key := &rsa.PublicKey{N: new(big.Int).SetBytes(n), E: int(exponent.Int64())}
+	key := &rsa.PublicKey{N: n, E: int(e.Int64())}
 	return key, checkRSA(key)
 }
 
@@ -522,20 +497,43 @@ func checkRSA(key *rsa.PublicKey) error {
 	return nil
 }
 
-// octets reads a member in base64url of the given size; 0: any but none.
-func octets(v value, name string, size int) ([]byte, error) {
-	b, ok := decode64(v.member(name).str())
-	if !ok || len(b) == 0 {
-		return nil, fmt.Errorf("%s of the JWK is not base64url", name)
+// A jwkReader reads members of a JWK. err is the first failure.
+type jwkReader struct {
+	v   value
+	err error
+}
+
+// octets reads base64url of the given size; 0: any but none.
+func (r *jwkReader) octets(name string, size int) []byte {
+	b, ok := decode64(r.v.member(name).str())
+	switch {
+	case r.err != nil:
+	case !ok || len(b) == 0:
+		r.err = fmt.Errorf("%s of the JWK is not base64url", name)
+	case size > 0 && len(b) != size:
+		r.err = fmt.Errorf("%s of the JWK has %d bytes, want %d", name, len(b), size)
 	}
-	if size > 0 && len(b) != size {
-		return nil, fmt.Errorf("%s of the JWK has %d bytes, want %d", name, len(b), size)
+	return b
+}
+
+// integer reads a number. Zeros in front, which some write, change nothing.
+func (r *jwkReader) integer(name string) *big.Int { return new(big.Int).SetBytes(r.octets(name, 0)) }
+
+// setText sets *dst from a member that, if it is there, must be a string.
+func setText(dst *string, v value, name string) error {
+	m := v.member(name)
+	if m.ix != nil && m.kind() != kindString {
+		return fmt.Errorf("%s is not a string", name)
 	}
-	return b, nil
+	*dst = m.str()
+	return nil
 }
 
 // members returns what makes the key, and nothing else (RFC 7638, section 3.2).
 func (k *publicKey) members() map[string]any {
+	if k == nil {
+		return nil
+	}
 	switch key := k.key.(type) {
 	case *ecdsa.PublicKey:
 		point, _ := key.Bytes() // fails for foreign curves only
@@ -589,10 +587,11 @@ func parseJWKS(data []byte) ([]*publicKey, error) {
 type jwt struct {
 	alg, kid, typ  string
 	header, claims value
-	signed         *signedText // by pointer: not shown by what prints a jwt
+	signed, sig    []byte
 }
 
-type signedText struct{ text, sig []byte }
+// Format shows nothing: a token is a secret.
+func (t jwt) Format(s fmt.State, _ rune) { _, _ = s.Write([]byte("jwt")) }
 
 // parseJWT reads a token of at most 16 KiB in the compact form. Its errors do not show
 // what is in it.
@@ -606,7 +605,7 @@ func parseJWT(token string) (*jwt, error) {
 	if !ok || !ok64 {
 		return nil, errors.New("not three parts in base64url")
 	}
-	t := &jwt{signed: &signedText{[]byte(token[:len(head)+1+len(body)]), sig}}
+	t := &jwt{signed: []byte(token[:len(head)+1+len(body)]), sig: sig}
 	var err error
 	if t.header, err = scanPart("header", head); err != nil {
 		return nil, err
@@ -614,7 +613,10 @@ func parseJWT(token string) (*jwt, error) {
 	if t.claims, err = scanPart("claims", body); err != nil {
 		return nil, err
 	}
-	return t, t.readHeader()
+	if err := t.readHeader(); err != nil {
+		return nil, err
+	}
+	return t, nil
 }
 
 func scanPart(name, part string) (value, error) {
@@ -624,36 +626,21 @@ func scanPart(name, part string) (value, error) {
 	}
 	ix, err := scan(text)
 	if err != nil || ix.root().kind() != kindObject {
-		return value{}, fmt.Errorf("the %s are not one JSON object without repeated names", name)
+		return value{}, fmt.Errorf("%s: not one JSON object without repeated names", name)
 	}
 	return ix.root(), nil
 }
 
-// readHeader refuses extensions that must be understood: there is none that is
-// (RFC 7515, section 4.1.11).
+// readHeader refuses extensions that must be understood: none is (RFC 7515, section 4.1.11).
 func (t *jwt) readHeader() error {
-	for name, v := range t.header.members() {
-		var dst *string
-		switch name.str() {
-		case "alg":
-			dst = &t.alg
-		case "kid":
-			dst = &t.kid
-		case "typ":
-			dst = &t.typ
-		case "crit":
-			return errors.New("the header has crit")
-		default:
-			continue
-		}
-		if *dst = v.str(); v.kind() != kindString {
-			return fmt.Errorf("%s of the header is not a string", name.str())
-		}
+	if t.header.member("crit").ix != nil {
+		return errors.New("the header has crit")
 	}
-	if findAlgorithm(t.alg) == nil {
-		return fmt.Errorf("algorithm %.40q is not allowed", t.alg)
+	err := cmp.Or(setText(&t.alg, t.header, "alg"), setText(&t.kid, t.header, "kid"), setText(&t.typ, t.header, "typ"))
+	if err == nil && findAlgorithm(t.alg) == nil {
+		err = fmt.Errorf("algorithm %.40q is not allowed", t.alg)
 	}
-	return nil
+	return err
 }
 
 // verify checks the signature.
@@ -664,7 +651,7 @@ func (t *jwt) verify(k *publicKey) error {
 		return fmt.Errorf("algorithm %.40q is not the key's", t.alg)
 	case k.use != "" && k.use != "sig":
 		return fmt.Errorf("the key is for %.40q, not for signatures", k.use)
-	case !a.verify(k.key, t.signed.text, t.signed.sig):
+	case !a.verify(k.key, t.signed, t.sig):
 		return errors.New("the signature is wrong")
 	}
 	return nil
@@ -727,9 +714,6 @@ func (k *Key) proof(method, rawURL, token, nonce string) (string, error) {
 	u, err := url.Parse(rawURL)
 	if err != nil || u.Host == "" {
 		return "", errors.New("a proof for no absolute URL")
-	}
-	if k.signer == nil {
-		return "", errors.New("an empty Key signs nothing")
 	}
 	htu := url.URL{Scheme: u.Scheme, Host: u.Host, Path: cmp.Or(u.Path, "/"), RawPath: u.RawPath}
 	claims := map[string]any{"jti": rand.Text(), "htm": method, "htu": htu.String(), "iat": time.Now().Unix()}

@@ -119,7 +119,7 @@ func (s *scanner) fail(reason string) error {
 func (s *scanner) peek() byte {
 	const white = 1<<' ' | 1<<'\t' | 1<<'\r' | 1<<'\n'
 	for ; s.pos < len(s.data); s.pos++ {
-		if c := s.data[s.pos]; c > ' ' || white>>c&1 == 0 {
+		if c := s.data[s.pos]; c > ' ' || uint64(white)>>c&1 == 0 {
 			return c
 		}
 	}

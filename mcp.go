@@ -67,6 +67,7 @@
 package mcp
 
 import (
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"math"
@@ -239,6 +240,8 @@ type Identity struct {
 	Scopes   []string        // what the caller may do
 	Expires  time.Time       // end of the identity's validity; zero: none
 	Claims   json.RawMessage // what is known beyond that, a JSON object; nil: nothing
+
+	still func(context.Context) bool // whether it is still good; nil: until it expires
 }
 
 // Meta is the "_meta" member of a message or value: data that belongs to the

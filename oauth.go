@@ -17,6 +17,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"maps"
 	"net"
 	"net/http"
@@ -40,6 +41,7 @@ const (
 	maxKeySet        = 256 << 10        // bytes of a JWKS
 	maxNonces        = 100              // origins whose newest nonce is remembered
 	maxOAuthText     = 1 << 10          // bytes of what a server said, in an error
+	maxURL           = 2 << 10          // bytes of a redirect URI or a client's id
 	documentTimeout  = 10 * time.Second // for a metadata document
 	endpointTimeout  = 30 * time.Second // for a token or a registration
 	discoveryTimeout = time.Minute      // for all documents together
@@ -99,7 +101,7 @@ func (c *Challenge) is(schemes ...string) bool {
 // cannot carry is left out.
 func (c Challenge) String() string {
 	first := []string{"error", "error_description", "scope", "resource_metadata", "algs"}
-	names := slices.DeleteFunc(sortedKeys(c.Params), func(n string) bool { return slices.Contains(first, n) })
+	names := slices.DeleteFunc(sortedKeys(c.Params), func(n string) bool { return slices.Contains(first, n) || !isToken(n) })
 	b := strings.Builder{}
 	b.WriteString(c.Scheme)
 	sep := " "
@@ -123,19 +125,18 @@ func (c Challenge) String() string {
 	return b.String()
 }
 
-// ParseChallenges reads the WWW-Authenticate lines of an answer. What is malformed is
-// left out, together with what follows in its line.
+// ParseChallenges reads the WWW-Authenticate lines of an answer (RFC 9110, section
+// 11.6.1). A malformed challenge is left out, together with what follows in its line; a
+// line that has too much of anything is left out whole.
 func ParseChallenges(lines []string) []Challenge {
 	var all []Challenge
 	for _, line := range lines {
 		if len(line) > maxChallengeLine {
 			continue
 		}
-		found := (&challengeParser{line}).all()
-		if len(all)+len(found) > maxChallenges {
-			return all
+		if found := (&challengeParser{line}).all(); len(all)+len(found) <= maxChallenges {
+			all = append(all, found...)
 		}
-		all = append(all, found...)
 	}
 	return all
 }
@@ -151,16 +152,20 @@ func (p *challengeParser) all() []Challenge {
 			return found
 		}
 		c, ok := p.challenge()
-		if !ok {
+		switch {
+		case len(c.Params) > maxParams || len(found) == maxChallenges:
+			return nil
+		case !ok:
 			return found
 		}
-		if found = append(found, c); len(found) > maxChallenges {
-			return nil
-		}
+		found = append(found, c)
 	}
 }
 
-func (p *challengeParser) skip(set string) { p.rest = strings.TrimLeft(p.rest, set) }
+// skip takes the bytes of a set, and returns them.
+func (p *challengeParser) skip(set string) string {
+	return p.word(func(c byte) bool { return strings.IndexByte(set, c) >= 0 })
+}
 
 // word takes what consists of the bytes that is accepts.
 func (p *challengeParser) word(is func(byte) bool) string {
@@ -173,44 +178,43 @@ func (p *challengeParser) word(is func(byte) bool) string {
 	return word
 }
 
-// challenge takes a scheme and what belongs to it.
+// atEnd reports whether nothing is left of an element of a list.
+func (p *challengeParser) atEnd() bool { return p.rest == "" || p.rest[0] == ',' }
+
+// challenge takes a scheme and what belongs to it. After a comma, a name with "=" is a
+// parameter of the same challenge, and one without is the scheme of the next.
 func (p *challengeParser) challenge() (Challenge, bool) {
 	c := Challenge{Scheme: p.word(isTokenByte), Params: map[string]string{}}
-	if c.Scheme == "" {
+	spaced := p.skip(" \t") != ""
+	if c.Scheme == "" || !spaced && !p.atEnd() {
 		return c, false
 	}
-	if p.rest == "" || p.rest[0] == ',' {
-		return c, true
-	}
-	if p.rest[0] != ' ' && p.rest[0] != '\t' {
-		return c, false
-	}
-	p.skip(" \t")
 	if p.token68() {
 		return c, true
 	}
 	for {
+		comma := strings.Contains(p.skip(" \t,"), ",")
 		before := p.rest
 		name := strings.ToLower(p.word(isTokenByte))
 		p.skip(" \t")
-		if name == "" || !strings.HasPrefix(p.rest, "=") {
-			p.rest = before // what follows is the next challenge, or nothing
-			return c, name != "" || p.rest == "" || p.rest[0] == ','
+		switch {
+		case before == "":
+			return c, true
+		case name == "":
+			return c, false
+		case !strings.HasPrefix(p.rest, "="):
+			p.rest = before
+			return c, comma
 		}
 		p.rest = p.rest[1:]
 		p.skip(" \t")
 		value, ok := p.paramValue()
-		if _, again := c.Params[name]; !ok || again || len(c.Params) == maxParams {
-			return c, false
-		}
-		c.Params[name] = value
 		p.skip(" \t")
-		if p.rest != "" && p.rest[0] != ',' {
+		if _, again := c.Params[name]; again || !ok || !p.atEnd() {
 			return c, false
 		}
-		p.skip(" \t,")
-		if p.rest == "" {
-			return c, true
+		if c.Params[name] = value; len(c.Params) > maxParams {
+			return c, false
 		}
 	}
 }
@@ -218,15 +222,12 @@ func (p *challengeParser) challenge() (Challenge, bool) {
 // token68 takes the one value that some schemes have in place of parameters.
 func (p *challengeParser) token68() bool {
 	after := challengeParser{p.rest}
-	if after.word(isToken68Byte) == "" {
-		return false
-	}
+	word := after.word(isToken68Byte)
 	after.skip("=")
 	after.skip(" \t")
-	if after.rest != "" && after.rest[0] != ',' {
+	if word == "" || !after.atEnd() {
 		return false
 	}
-	// Without "=" a lone word before a comma or the end is token68, too.
 	p.rest = after.rest
 	return true
 }
@@ -254,6 +255,8 @@ func (p *challengeParser) paramValue() (string, bool) {
 	}
 	return "", false
 }
+
+func isToken(s string) bool { return s != "" && (&challengeParser{s}).word(isTokenByte) == s }
 
 func isToken68Byte(c byte) bool { return isAlphanumeric(c) || strings.IndexByte("-._~+/", c) >= 0 }
 
@@ -332,7 +335,7 @@ type AuthorizationServerMetadata struct {
 	ResponseTypesSupported                     []string `json:"response_types_supported,omitempty"`
 	ResponseModesSupported                     []string `json:"response_modes_supported,omitempty"`
 	GrantTypesSupported                        []string `json:"grant_types_supported,omitempty"`
-	TokenEndpointAuthMethodsSupported          []string `json:"token_endpoint_auth_methods_supported,omitempty"` // nil: client_secret_basic
+	TokenEndpointAuthMethodsSupported          []string `json:"token_endpoint_auth_methods_supported,omitempty"`
 	TokenEndpointAuthSigningAlgValuesSupported []string `json:"token_endpoint_auth_signing_alg_values_supported,omitempty"`
 	CodeChallengeMethodsSupported              []string `json:"code_challenge_methods_supported,omitempty"`
 	AuthorizationResponseIssParameterSupported bool     `json:"authorization_response_iss_parameter_supported,omitempty"`
@@ -394,16 +397,16 @@ func parseClientDocument(data []byte, at string) (*ClientMetadata, error) {
 	if err := checkClientURL(at); err != nil {
 		return nil, err
 	}
-	m := &ClientMetadata{}
-	if err := decodeDocument(data, m); err != nil {
-		return nil, err
-	}
-	ix, err := scan(data)
+	root, err := scanDocument(data)
 	if err != nil {
 		return nil, err
 	}
+	m := &ClientMetadata{}
+	if err := decode(root, m); err != nil {
+		return nil, err
+	}
 	for _, name := range []string{"client_secret", "client_secret_expires_at"} {
-		if ix.root().member(name).kind() != kindNone {
+		if root.member(name).ix != nil {
 			return nil, fmt.Errorf("%s must not be in a public document", name)
 		}
 	}
@@ -424,21 +427,28 @@ func parseClientDocument(data []byte, at string) (*ClientMetadata, error) {
 			return nil, err
 		}
 	}
-	if m.JWKS != nil {
-		return m, publicOnly(m.JWKS)
+	if err := publicOnly(m.JWKS); err != nil {
+		return nil, err
 	}
 	return m, nil
 }
 
-// publicOnly refuses a JWKS with anything in it that is secret.
-func publicOnly(set []byte) error {
+// publicOnly refuses a JWKS with anything in it that is secret. nil: there is none.
+func publicOnly(set json.RawMessage) error {
+	if set == nil {
+		return nil
+	}
 	ix, err := scan(set)
 	if err != nil {
 		return fmt.Errorf("jwks: %w", err)
 	}
-	for key := range ix.root().member("keys").items() {
-		for _, name := range []string{"d", "p", "q", "dp", "dq", "qi", "oth", "k"} {
-			if key.member(name).kind() != kindNone {
+	keys := ix.root().member("keys")
+	if keys.kind() != kindArray {
+		return errors.New("jwks has no array of keys")
+	}
+	for key := range keys.items() {
+		for _, name := range privateMembers {
+			if key.member(name).ix != nil {
 				return errors.New("jwks holds a private key")
 			}
 		}
@@ -446,16 +456,19 @@ func publicOnly(set []byte) error {
 	return nil
 }
 
-// checkClientURL reports why a URL cannot be the id of a client.
+// checkClientURL reports why a URL cannot be the id of a client. Its host is a name with
+// a domain, or this machine's.
 func checkClientURL(text string) error {
 	u, err := url.Parse(text)
 	switch {
-	case err != nil || u.Scheme != "https" || u.Host == "" || len(text) > 2<<10:
+	case err != nil || !printable(text) || u.Scheme != "https" || u.Hostname() == "" || len(text) > maxURL:
 		return errors.New("a client id URL must be an absolute https URL of at most 2,048 bytes")
 	case u.User != nil || strings.Contains(text, "#"):
 		return errors.New("a client id URL has neither user info nor a fragment")
 	case u.Path == "" || u.Path == "/":
 		return errors.New("a client id URL needs a path")
+	case !isLoopback(u.Hostname()) && (isAddress(u.Hostname()) || !strings.Contains(strings.Trim(u.Hostname(), "."), ".")):
+		return errors.New("a client id URL needs a host name with a domain")
 	}
 	for segment := range strings.SplitSeq(u.Path, "/") { // decoded
 		if segment == "." || segment == ".." {
@@ -465,39 +478,46 @@ func checkClientURL(text string) error {
 	return nil
 }
 
-// decodeDocument reads a JSON object. A name that comes twice, in whatever case, makes
-// it invalid: another reader could take the other one.
+// decodeDocument reads a JSON object.
 func decodeDocument(data []byte, dst any) error {
-	ix, err := scan(bytes.Clone(trimBOM(data)))
+	root, err := scanDocument(data)
 	if err != nil {
 		return err
 	}
+	return decode(root, dst)
+}
+
+// scanDocument indexes a JSON object. A name that comes twice, in whatever case, makes
+// it invalid: another reader could take the other one.
+func scanDocument(data []byte) (value, error) {
+	ix, err := scan(bytes.Clone(trimBOM(data)))
+	if err != nil {
+		return value{}, err
+	}
 	if ix.root().kind() != kindObject {
-		return errors.New("not a JSON object")
+		return value{}, errors.New("not a JSON object")
 	}
 	seen := map[string]bool{}
 	for name := range ix.root().members() {
-		folded := strings.ToLower(name.str())
+		folded := strings.ToLower(strings.ToUpper(name.str())) // some letters have two of one case
 		if seen[folded] {
-			return fmt.Errorf("the name %.100q comes twice", folded)
+			return value{}, fmt.Errorf("the name %.100q comes twice", folded)
 		}
 		seen[folded] = true
 	}
-	return decode(ix.root(), dst)
+	return ix.root(), nil
 }
 
 // canonicalResource is the identifier of an MCP endpoint: its URL with scheme and
-// host in lower case, without default port, fragment, and a path that is only "/"
-// (Authorization, Canonical Server URI).
+// host in lower case, without default port, user info, fragment, and a path that is
+// only "/" (Authorization, Canonical Server URI).
 func canonicalResource(text string) (string, error) {
 	u, err := url.Parse(text)
-	if err != nil || u.Scheme == "" || u.Host == "" {
+	if err != nil || !printable(text) || u.Scheme == "" || u.Hostname() == "" {
 		return "", errors.New("not an absolute URL")
 	}
-	u.Scheme, u.Host = strings.ToLower(u.Scheme), strings.ToLower(u.Host)
-	if port := u.Port(); port != "" && port == defaultPort(u.Scheme) {
-		u.Host = strings.TrimSuffix(u.Host, ":"+port)
-	}
+	defaultPort := map[string]string{"http": ":80", "https": ":443"}[u.Scheme]
+	u.Host = strings.TrimSuffix(strings.ToLower(u.Host), defaultPort)
 	if u.Path == "/" {
 		u.Path, u.RawPath = "", ""
 	}
@@ -505,19 +525,17 @@ func canonicalResource(text string) (string, error) {
 	return u.String(), nil
 }
 
-func defaultPort(scheme string) string {
-	return map[string]string{"http": "80", "https": "443"}[scheme]
-}
-
 // sameResource compares identifiers of resources. Only the case of scheme and host, a
 // default port, and an empty path in place of "/" make no difference.
 func sameResource(a, b string) bool {
-	if strings.Contains(a, "#") || strings.Contains(b, "#") {
-		return false
-	}
-	x, err := canonicalResource(a)
-	y, err2 := canonicalResource(b)
-	return err == nil && err2 == nil && x == y
+	x, errX := canonicalResource(a)
+	y, errY := canonicalResource(b)
+	return errX == nil && errY == nil && x == y && !strings.Contains(a+b, "#") && !hasUser(a) && !hasUser(b)
+}
+
+func hasUser(text string) bool {
+	u, err := url.Parse(text)
+	return err == nil && u.User != nil
 }
 
 // checkIssuer reports why a text cannot be the identifier of an authorization server
@@ -525,7 +543,7 @@ func sameResource(a, b string) bool {
 func checkIssuer(text string) error {
 	u, err := url.Parse(text)
 	switch {
-	case err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "":
+	case err != nil || !printable(text) || u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "":
 		return errors.New("an issuer must be an absolute https URL")
 	case u.User != nil || strings.ContainsAny(text, "?#"):
 		return errors.New("an issuer has neither user info, query nor fragment")
@@ -582,22 +600,17 @@ func pkceChallenge(verifier string) string {
 // Communication Security): it is neither https, nor http on this machine, nor,
 // if private says so, of a scheme that belongs to an application.
 func validRedirect(text string, private bool) error {
-	wrong := func(rule string) error { return fmt.Errorf("redirect URI %.200q %s", text, rule) }
 	u, err := url.Parse(text)
+	if err != nil || !printable(text) || u.Scheme == "" || u.Opaque != "" || len(text) > maxURL {
+		return errors.New("a redirect URI must be an absolute URL of at most 2,048 bytes")
+	}
+	wrong := func(rule string) error { return fmt.Errorf("redirect URI %.200q %s", bare(u), rule) }
 	switch {
-	case len(text) > 2<<10:
-		return errors.New("a redirect URI has at most 2,048 bytes")
-	case err != nil || !printable(text) || u.Scheme == "" || u.Opaque != "":
-		return wrong("is not an absolute URL")
 	case strings.ContainsAny(text, "#*\\"):
-		return wrong("has a fragment or a wildcard")
+		return wrong("has a fragment, a wildcard or a backslash")
 	case u.User != nil:
 		return wrong("has user info")
-	case u.Scheme == "https" && u.Host != "":
-		return nil
-	case u.Scheme == "http" && isLoopback(u.Hostname()):
-		return nil
-	case private && strings.Contains(u.Scheme, "."):
+	case u.Scheme == "https" && u.Hostname() != "" || u.Scheme == "http" && isLoopback(u.Hostname()) || private && strings.Contains(u.Scheme, "."):
 		return nil
 	}
 	return wrong("must be https, or http at localhost")
@@ -611,7 +624,15 @@ func printable(text string) bool {
 // isLoopback reports whether a host name is this machine's.
 func isLoopback(host string) bool {
 	ip, err := netip.ParseAddr(host)
-	return strings.EqualFold(host, "localhost") || err == nil && ip.Unmap().IsLoopback()
+	return strings.EqualFold(host, "localhost") || err == nil && ip.IsLoopback() && !ip.Is4In6()
+}
+
+// isAddress reports whether a host name is an address in any spelling: to some readers
+// 127.1, 0x7f.1 and 2130706433 are some, and no domain begins with a digit at its end.
+func isAddress(host string) bool {
+	host = strings.TrimSuffix(host, ".")
+	last := host[strings.LastIndexByte(host, '.')+1:]
+	return strings.Contains(host, ":") || last != "" && '0' <= last[0] && last[0] <= '9'
 }
 
 // sameRedirect compares a registered redirect URI with a given one: as strings, but
@@ -653,7 +674,7 @@ type outbound struct {
 	rt       http.RoundTripper
 	anywhere bool        // private addresses, and http, are fine
 	local    bool        // this machine is, also over http
-	exempt   string      // origin that the application has chosen itself, wherever it is
+	exempt   string      // origin that the application has chosen itself, whatever its address
 	header   http.Header // goes with each request for a document
 	lookup   *net.Resolver
 }
@@ -672,22 +693,25 @@ func (o *outbound) check(text string) error {
 
 func (o *outbound) checkURL(u *url.URL) error {
 	wrong := func(rule string) error { return fmt.Errorf("%w: %.200q %s", errPolicy, bare(u), rule) }
-	here := isLoopback(u.Hostname()) || strings.HasSuffix(strings.ToLower(u.Hostname()), ".localhost")
-	chosen := o.anywhere || o.exempt != "" && origin(u) == o.exempt
-	switch ip, err := netip.ParseAddr(u.Hostname()); {
-	case u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.Opaque != "":
+	host := strings.TrimSuffix(strings.ToLower(u.Hostname()), ".")
+	here := isLoopback(host) || strings.HasSuffix(host, ".localhost")
+	ip, err := netip.ParseAddr(host)
+	switch {
+	case u.Scheme != "https" && u.Scheme != "http" || host == "" || u.Opaque != "" || !printable(u.Host):
 		return wrong("is not an absolute https URL")
 	case u.User != nil:
 		return wrong("has user info")
 	case u.Fragment != "":
 		return wrong("has a fragment")
-	case chosen:
+	case o.anywhere:
+		return nil
+	case u.Scheme == "http" && !here:
+		return wrong("is not https")
+	case origin(u) == o.exempt:
 		return nil
 	case here && !o.local:
 		return wrong("is on this machine, and the MCP server is not")
-	case u.Scheme == "http" && !here:
-		return wrong("is not https")
-	case err == nil && o.forbids(ip):
+	case isAddress(host) && (err != nil || o.forbids(ip)):
 		return wrong("has a private or special address")
 	}
 	return nil
@@ -699,9 +723,9 @@ var specialAddresses = []netip.Prefix{
 	netip.MustParsePrefix("0.0.0.0/8"), netip.MustParsePrefix("100.64.0.0/10"), netip.MustParsePrefix("192.0.0.0/24"),
 	netip.MustParsePrefix("192.0.2.0/24"), netip.MustParsePrefix("192.88.99.0/24"), netip.MustParsePrefix("198.18.0.0/15"),
 	netip.MustParsePrefix("198.51.100.0/24"), netip.MustParsePrefix("203.0.113.0/24"), netip.MustParsePrefix("240.0.0.0/4"),
-	netip.MustParsePrefix("::/96"), netip.MustParsePrefix("64:ff9b:1::/48"), netip.MustParsePrefix("100::/64"),
+	netip.MustParsePrefix("::/96"), netip.MustParsePrefix("64:ff9b:1::/48"), netip.MustParsePrefix("100::/63"),
 	netip.MustParsePrefix("2001::/23"), netip.MustParsePrefix("2001:db8::/32"), netip.MustParsePrefix("3fff::/20"),
-	netip.MustParsePrefix("fec0::/10"),
+	netip.MustParsePrefix("5f00::/16"), netip.MustParsePrefix("fec0::/10"),
 }
 
 // carriers are IPv6 addresses that lead to an IPv4 one, by where that stands in them.
@@ -741,18 +765,21 @@ func (o *outbound) RoundTrip(r *http.Request) (*http.Response, error) {
 	if o.rt != nil {
 		return o.rt.RoundTrip(r)
 	}
-	d := &net.Dialer{Timeout: documentTimeout, Resolver: o.lookup}
+	d := &net.Dialer{Resolver: o.lookup}
 	if !o.anywhere && origin(r.URL) != o.exempt {
-		d.Control = func(_, address string, _ syscall.RawConn) error {
-			at, err := netip.ParseAddrPort(address)
-			if err != nil || o.forbids(at.Addr()) {
-				return fmt.Errorf("%w: %s has a private or special address", errPolicy, r.URL.Host)
-			}
-			return nil
-		}
+		d.Control = o.control
 	}
-	t := &http.Transport{DialContext: d.DialContext, DisableKeepAlives: true, MaxResponseHeaderBytes: maxHeader, TLSHandshakeTimeout: documentTimeout}
+	t := &http.Transport{DialContext: d.DialContext, DisableKeepAlives: true, MaxResponseHeaderBytes: maxHeader}
 	return t.RoundTrip(r)
+}
+
+// control refuses to connect a socket to an address.
+func (o *outbound) control(_, address string, _ syscall.RawConn) error {
+	at, err := netip.ParseAddrPort(address)
+	if err != nil || o.forbids(at.Addr()) {
+		return fmt.Errorf("%w: a private or special address", errPolicy)
+	}
+	return nil
 }
 
 // A fetchClass is how a document could not be had, which decides what is tried next.
@@ -772,7 +799,7 @@ type fetchError struct {
 	err   error
 }
 
-func (e *fetchError) Error() string { return e.URL + ": " + e.err.Error() }
+func (e *fetchError) Error() string { return sanitized(e.URL+": "+e.err.Error(), nil) }
 func (e *fetchError) Unwrap() error { return e.err }
 
 // document gets a JSON object. Redirects are followed, but never from https to http.
@@ -797,7 +824,7 @@ func (o *outbound) document(ctx context.Context, text string) ([]byte, http.Head
 		}
 		return nil
 	}}
-	resp, data, err := o.exchange(ctx, client, http.MethodGet, u, nil, o.header, documentTimeout, maxDocument)
+	resp, data, err := transact(ctx, client.Do, http.MethodGet, u, nil, o.header, documentTimeout, maxDocument)
 	switch {
 	case err != nil && hops == 0 && errors.Is(err, errPolicy):
 		return fail(fetchRefused, err)
@@ -826,8 +853,8 @@ func (o *outbound) load(ctx context.Context, text string, dst any) *fetchError {
 	return nil
 }
 
-// exchange makes a request and reads the answer whole.
-func (o *outbound) exchange(ctx context.Context, client *http.Client, method string, u *url.URL, body []byte, header http.Header,
+// transact makes a request and reads the answer whole.
+func transact(ctx context.Context, do func(*http.Request) (*http.Response, error), method string, u *url.URL, body []byte, header http.Header,
 	timeout time.Duration, limit int) (*http.Response, []byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
@@ -837,7 +864,7 @@ func (o *outbound) exchange(ctx context.Context, client *http.Client, method str
 	}
 	maps.Copy(r.Header, header)
 	r.Header.Set("Accept", typeJSON)
-	resp, err := client.Do(r)
+	resp, err := do(r)
 	if e := (*url.Error)(nil); errors.As(err, &e) {
 		err = e.Err // the URL is named by who asked, and without its query
 	}
@@ -855,19 +882,16 @@ func (o *outbound) exchange(ctx context.Context, client *http.Client, method str
 	return resp, data, nil
 }
 
-// post sends a body to an endpoint. Redirects are not followed: what is sent is secret.
+// post sends a body to an endpoint. Redirects are not followed, nor looked at: what is
+// sent is secret.
 func (o *outbound) post(ctx context.Context, endpoint, contentType string, body []byte, header http.Header) (*http.Response, []byte, error) {
 	u, err := url.Parse(endpoint)
 	if err != nil || !printable(endpoint) {
 		return nil, nil, fmt.Errorf("%w: an endpoint that is not a URL", errPolicy)
 	}
-	header = header.Clone()
-	if header == nil {
-		header = http.Header{}
-	}
-	header.Set("Content-Type", contentType)
-	client := &http.Client{Transport: o, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	resp, data, err := o.exchange(ctx, client, http.MethodPost, u, body, header, endpointTimeout, maxDocument)
+	all := http.Header{"Content-Type": {contentType}}
+	maps.Copy(all, header)
+	resp, data, err := transact(ctx, o.RoundTrip, http.MethodPost, u, body, all, endpointTimeout, maxDocument)
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", bare(u), err)
 	}
@@ -925,13 +949,16 @@ func (m *AuthorizationServerMetadata) check(o *outbound, issuer string, lenient 
 // An OAuthError is an answer of an authorization server's endpoint that is no success.
 type OAuthError struct {
 	Endpoint    string // without query
-	Status      int
+	Status      int    // 0: the answer came by way of the browser
 	Code        string // such as "invalid_grant"; empty: the answer is no OAuth error
 	Description string // by the server, for people; without control characters
 }
 
 func (e *OAuthError) Error() string {
-	text := fmt.Sprintf("%s answered %d", e.Endpoint, e.Status)
+	text := e.Endpoint + " answered"
+	if e.Status != 0 {
+		text += " " + strconv.Itoa(e.Status)
+	}
 	if e.Code != "" {
 		text += " " + e.Code
 	}
@@ -949,9 +976,13 @@ func oauthError(endpoint string, resp *http.Response, data []byte, secrets ...st
 		Code        string `json:"error"`
 		Description string `json:"error_description"`
 	}
-	if decodeDocument(data, &body) == nil && body.Code != "" {
-		e.Code, e.Description = sanitized(body.Code, secrets), sanitized(body.Description, secrets)
-	} else {
+	switch err := decodeDocument(data, &body); {
+	case err == nil && body.Code != "":
+		e.Code, e.Description = body.Code, sanitized(body.Description, secrets)
+		if strings.Trim(e.Code, "abcdefghijklmnopqrstuvwxyz_") != "" { // else it is compared, whatever the secrets are
+			e.Code = sanitized(e.Code, secrets)
+		}
+	case resp.StatusCode >= 400: // else it may hold a token
 		e.Description = sanitized(string(data), secrets)
 	}
 	return e
@@ -960,11 +991,6 @@ func oauthError(endpoint string, resp *http.Response, data []byte, secrets ...st
 // sanitized is what a server said, for an error: short, without control characters and
 // without what is secret.
 func sanitized(text string, secrets []string) string {
-	for _, s := range secrets {
-		if s != "" {
-			text = strings.ReplaceAll(text, s, "…")
-		}
-	}
 	text = strings.Map(func(r rune) rune {
 		switch {
 		case r == '\n' || r == '\t':
@@ -974,11 +1000,25 @@ func sanitized(text string, secrets []string) string {
 		}
 		return -1
 	}, strings.ToValidUTF8(text, "?"))
+	for _, s := range secrets {
+		if s != "" {
+			text = strings.ReplaceAll(text, s, "…")
+		}
+	}
 	if len(text) > maxOAuthText {
 		text = strings.ToValidUTF8(text[:maxOAuthText], "")
 	}
 	return text
 }
+
+// A quietError is an error without what is secret in its text.
+type quietError struct {
+	text string
+	err  error
+}
+
+func (e *quietError) Error() string { return e.text }
+func (e *quietError) Unwrap() error { return e.err }
 
 // A clientAuth is how a client authenticates at a token endpoint.
 type clientAuth struct {
@@ -989,8 +1029,9 @@ type clientAuth struct {
 }
 
 // String keeps the secret to itself.
-func (c *clientAuth) String() string   { return "client " + c.id }
-func (c *clientAuth) GoString() string { return c.String() }
+func (c clientAuth) String() string       { return "client " + c.id }
+func (c clientAuth) GoString() string     { return c.String() }
+func (c clientAuth) LogValue() slog.Value { return slog.StringValue(c.String()) }
 
 // sign adds to a request who sends it (OAuth 2.1, section 2.4; RFC 7523).
 func (c *clientAuth) sign(form url.Values, header http.Header) error {
@@ -1036,7 +1077,7 @@ func (n *nonces) get(u *url.URL) string {
 	return n.m[origin(u)]
 }
 
-// see keeps the nonce of an answer, and reports whether there is a new one.
+// see keeps the nonce of an answer, and reports whether there is one.
 func (n *nonces) see(u *url.URL, header http.Header) bool {
 	nonce := header.Get(headerNonce)
 	if nonce == "" || len(nonce) > maxOAuthText || !printable(nonce) {
@@ -1047,9 +1088,8 @@ func (n *nonces) see(u *url.URL, header http.Header) bool {
 	if n.m == nil || len(n.m) >= maxNonces {
 		n.m = map[string]string{} // those who still need one say so
 	}
-	old := n.m[origin(u)]
 	n.m[origin(u)] = nonce
-	return nonce != old
+	return true
 }
 
 // prove sets the proof of a request; token empty: there is none yet.
@@ -1074,18 +1114,22 @@ type tokenAnswer struct {
 }
 
 // String keeps the tokens to itself.
-func (a tokenAnswer) String() string   { return "token of type " + a.TokenType }
-func (a tokenAnswer) GoString() string { return a.String() }
+func (a tokenAnswer) String() string               { return "token of type " + a.TokenType }
+func (a tokenAnswer) GoString() string             { return a.String() }
+func (a tokenAnswer) LogValue() slog.Value         { return slog.StringValue(a.String()) }
+func (a tokenAnswer) MarshalJSON() ([]byte, error) { return marshal(a.String()) }
 
 // token asks a token endpoint for a token. A demand for a DPoP nonce is met once;
-// apart from that the request is made once. A refusal is an *OAuthError.
+// apart from that the request is made once. A refusal is an *OAuthError. No error shows
+// what was sent, even if the endpoint repeats it.
 func (o *outbound) token(ctx context.Context, endpoint string, form url.Values, c *clientAuth, p *prover) (*tokenAnswer, error) {
 	u, err := url.Parse(endpoint)
 	if err != nil {
 		return nil, fmt.Errorf("%w: a token endpoint that is not a URL", errPolicy)
 	}
 	for again := false; ; again = true {
-		body, header := maps.Clone(form), http.Header{}
+		body, header := url.Values{}, http.Header{}
+		maps.Copy(body, form)
 		if err := c.sign(body, header); err != nil {
 			return nil, err
 		}
@@ -1094,42 +1138,63 @@ func (o *outbound) token(ctx context.Context, endpoint string, form url.Values, 
 				return nil, err
 			}
 		}
-		asked := time.Now()
+		asked, secrets := time.Now(), secretsOf(body, header, c)
 		resp, data, err := o.post(ctx, endpoint, "application/x-www-form-urlencoded", []byte(body.Encode()), header)
 		if err != nil {
-			return nil, err
+			return nil, &quietError{sanitized(err.Error(), secrets), err}
 		}
-		fresh := p != nil && p.nonces.see(u, resp.Header)
+		nonce := p != nil && p.nonces.see(u, resp.Header)
 		if resp.StatusCode != http.StatusOK {
-			e := oauthError(endpoint, resp, data, secretsOf(body, c)...)
-			if e.Code == codeUseNonce && fresh && !again {
+			e := oauthError(endpoint, resp, data, secrets...)
+			if e.Code == codeUseNonce && nonce && !again {
 				continue
 			}
 			return nil, e
 		}
-		return parseTokenAnswer(bare(u), data, asked)
+		a, err := parseTokenAnswer(data, asked)
+		if err == nil && !a.fits(form, p) {
+			err = fmt.Errorf("token_type %.40q is not what was asked for", a.TokenType)
+		}
+		if err != nil {
+			return nil, &quietError{sanitized(fmt.Sprintf("%s: the token answer is invalid: %v", bare(u), err), secrets), err}
+		}
+		return a, nil
 	}
 }
 
-// secretsOf are the values of a request that nobody should see again.
-func secretsOf(form url.Values, c *clientAuth) []string {
-	secrets := []string{c.secret}
-	for _, name := range []string{"code", "code_verifier", "refresh_token", "client_secret", "client_assertion", "assertion", "subject_token"} {
-		secrets = append(secrets, form.Get(name))
+// secretsOf are the values of a request that nobody should see again, as they are and
+// as they were sent.
+func secretsOf(form url.Values, header http.Header, c *clientAuth) []string {
+	_, basic, _ := strings.Cut(header.Get("Authorization"), " ")
+	secrets := []string{basic, c.secret, url.QueryEscape(c.secret)}
+	for _, name := range []string{"code", "code_verifier", "refresh_token", "client_assertion", "assertion", "subject_token", "actor_token"} {
+		secrets = append(secrets, form.Get(name), url.QueryEscape(form.Get(name)))
 	}
 	return secrets
 }
 
-func parseTokenAnswer(endpoint string, data []byte, asked time.Time) (*tokenAnswer, error) {
+// fits reports whether an answer is of a type that a request can have: a token that is
+// bound to a key only if there is one, and what is no access token only in an exchange
+// (RFC 8693, section 2.2.1).
+func (a *tokenAnswer) fits(form url.Values, p *prover) bool {
+	switch strings.ToLower(a.TokenType) {
+	case "bearer":
+		return true
+	case "dpop":
+		return p != nil
+	case "n_a":
+		return form.Has("requested_token_type")
+	}
+	return false
+}
+
+func parseTokenAnswer(data []byte, asked time.Time) (*tokenAnswer, error) {
 	a := &tokenAnswer{}
 	if err := decodeDocument(data, a); err != nil {
-		return nil, fmt.Errorf("%s: the token answer is invalid: %w", endpoint, err)
+		return nil, err
 	}
-	switch {
-	case !isBearer(a.AccessToken):
-		return nil, fmt.Errorf("%s: the token answer has no access_token that a header can carry", endpoint)
-	case a.TokenType == "":
-		return nil, fmt.Errorf("%s: the token answer has no token_type", endpoint)
+	if !isBearer(a.AccessToken) {
+		return nil, errors.New("it has no access_token that a header can carry")
 	}
 	text := strings.Trim(string(a.ExpiresIn), `"`)
 	if seconds, err := strconv.ParseFloat(text, 64); err == nil && seconds > 0 && seconds < 1e9 {
@@ -1165,8 +1230,15 @@ func (r *keyRing) keys(ctx context.Context, id string) ([]*publicKey, error) {
 	}
 	select {
 	case r.turn <- struct{}{}:
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	default: // somebody is fetching
+		if len(found) > 0 {
+			return found, nil
+		}
+		select {
+		case r.turn <- struct{}{}:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
 	}
 	defer func() { <-r.turn }()
 	if found, fetch, err = r.look(id); !fetch { // somebody was faster
@@ -1193,8 +1265,11 @@ func (r *keyRing) look(id string) (found []*publicKey, fetch bool, err error) {
 	}
 	age, since := time.Since(r.fetched), time.Since(r.tried)
 	fetch = (age > keysFresh || len(found) == 0) && since > keysPause
-	if age > keysStale {
+	switch {
+	case age > keysStale:
 		return nil, fetch, cmp.Or(r.failure, errors.New("the keys were not fetched yet"))
+	case len(found) == 0 && r.failure != nil: // it may be new
+		return nil, fetch, r.failure
 	}
 	return found, fetch, nil
 }
@@ -1214,5 +1289,5 @@ func (r *keyRing) fetch(ctx context.Context) ([]*publicKey, error) {
 	if len(data) > maxKeySet {
 		return nil, fmt.Errorf("a JWKS of more than %d bytes", maxKeySet)
 	}
-	return parseJWKS(data)
+	return parseJWKS(trimBOM(data))
 }

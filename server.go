@@ -2533,12 +2533,12 @@ type lateTask struct {
 	t       *tool
 	p       *CallToolParams
 	created chan *CreateTaskResult // has room for the one that becomeTask sends
-	done    chan outcome           // has room for the end of a call that was no task
+	done    chan ending            // has room for the end of a call that was no task
 	task    *runningTask           // set by becomeTask, on the handler's goroutine or before that begins
 }
 
-// An outcome is how a call ended.
-type outcome struct {
+// An ending is how a call ended.
+type ending struct {
 	result any
 	err    error
 }

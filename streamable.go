@@ -58,6 +58,7 @@ const (
 	keepAliveTimeout   = 2 * time.Minute  // for the next request on a connection
 	drainTimeout       = 10 * time.Second // for running requests, at the end of Serve
 	eventCost          = 256              // bytes that an event costs beside its data
+	watchEvery         = time.Minute      // between looks at whether an identity is still good
 
 	headerSession = "Mcp-Session-Id"
 	headerEvent   = "Last-Event-Id"
@@ -73,8 +74,8 @@ type HTTPHandler struct {
 	Server *Server
 
 	// Authorize establishes who calls, after the checks of Host and Origin and before
-	// the body is read. An *Error with WithHTTP is answered as it says, any other error
-	// with 401. nil: callers are not told apart.
+	// the body is read; ProtectedResource has one. An *Error with WithHTTP is answered as it
+	// says, any other error with 401. nil: callers are not told apart.
 	Authorize func(*http.Request) (*Identity, error)
 
 	// AllowedHosts are the names, with a port if it matters, under which the server
@@ -177,10 +178,43 @@ func (h *HTTPHandler) enter(w http.ResponseWriter, r *http.Request, allow []stri
 			defer cancel()
 			r = r.WithContext(ctx)
 		}
+		if identity != nil && identity.still != nil {
+			ctx, stop := whileGood(r.Context(), identity.still)
+			defer stop()
+			r = r.WithContext(ctx)
+		}
 		e = serve(r, identity)
 	}
 	if e != nil {
 		h.refuse(w, r, ID{}, e)
+	}
+}
+
+// whileGood returns a context that ends when still, which is asked once a minute, says
+// that the identity is no longer good. stop waits for it.
+func whileGood(ctx context.Context, still func(context.Context) bool) (_ context.Context, stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var mu sync.Mutex // held while still is asked
+	var t *time.Timer
+	look := func() {
+		mu.Lock()
+		defer mu.Unlock()
+		switch {
+		case ctx.Err() != nil:
+		case still(ctx):
+			t.Reset(watchEvery)
+		default:
+			cancel()
+		}
+	}
+	mu.Lock()
+	t = time.AfterFunc(watchEvery, look)
+	mu.Unlock()
+	return ctx, func() {
+		cancel()
+		mu.Lock()
+		defer mu.Unlock()
+		t.Stop()
 	}
 }
 
@@ -284,7 +318,7 @@ func (h *HTTPHandler) door(w http.ResponseWriter, r *http.Request) *Error {
 		header := w.Header()
 		header.Set("Access-Control-Allow-Origin", origins[0])
 		header.Add("Vary", "Origin")
-		header.Set("Access-Control-Expose-Headers", headerSession+", WWW-Authenticate")
+		header.Set("Access-Control-Expose-Headers", headerSession+", WWW-Authenticate, DPoP-Nonce")
 	}
 	return nil
 }
@@ -338,7 +372,7 @@ func (h *HTTPHandler) originAllowed(origin string, local bool) bool {
 func (h *HTTPHandler) preflight(w http.ResponseWriter) {
 	header := w.Header()
 	header.Set("Access-Control-Allow-Methods", "GET, POST, DELETE")
-	header.Set("Access-Control-Allow-Headers", "Accept, Authorization, Content-Type, Last-Event-ID, Mcp-Protocol-Version, Mcp-Session-Id")
+	header.Set("Access-Control-Allow-Headers", "Accept, Authorization, Content-Type, DPoP, Last-Event-ID, Mcp-Protocol-Version, Mcp-Session-Id")
 	header.Set("Access-Control-Max-Age", "600")
 	w.WriteHeader(http.StatusNoContent)
 }
@@ -722,7 +756,7 @@ func (h *HTTPHandler) sessionFor(r *http.Request, identity *Identity, opens bool
 	h.mu.Lock()
 	s := h.sessions[ids[0]]
 	h.mu.Unlock()
-	if s == nil || !s.belongsTo(identity) {
+	if s == nil || !s.owner.admits(identity) {
 		return nil, errNoSession
 	}
 	if opens {
@@ -734,9 +768,9 @@ func (h *HTTPHandler) sessionFor(r *http.Request, identity *Identity, opens bool
 // An httpSession is a session of a client over HTTP.
 type httpSession struct {
 	*session
-	h        *HTTPHandler
-	id       string
-	identity *Identity // who opened it
+	h     *HTTPHandler
+	id    string
+	owner owner
 
 	mu        sync.Mutex // guards the fields below
 	exchanges int        // HTTP requests that are open
@@ -762,8 +796,9 @@ func (h *HTTPHandler) newSession(identity *Identity) (*httpSession, *Error) {
 		return nil, Errorf(CodeInternalError, "SessionPrefix %.100q has characters that no header may have", h.SessionPrefix).
 			WithHTTP(http.StatusInternalServerError, nil)
 	}
-	s := &httpSession{session: h.Server.newSession(), h: h, id: id, identity: identity, exchanges: 1}
+	s := &httpSession{session: h.Server.newSession(), h: h, id: id, exchanges: 1}
 	s.host = &h.host
+	s.owner.admits(identity)
 	if e := h.enroll(s.session, s.close); e != nil {
 		s.end()
 		return nil, e
@@ -812,8 +847,17 @@ func (h *HTTPHandler) sweep() {
 	}
 }
 
-// belongsTo reports whether the caller is who opened the session.
-func (s *httpSession) belongsTo(identity *Identity) bool { return sameCaller(s.identity, identity) }
+// An owner is who a session belongs to: who opened it or, where a server lets nobody
+// in particular do that, who was the first to come to it with an identity.
+type owner struct{ identity atomic.Pointer[Identity] }
+
+// admits reports whether the caller is the owner, and makes it that if nobody is.
+func (o *owner) admits(caller *Identity) bool {
+	if caller != nil && o.identity.Load() == nil { // all else that the identity has is not kept
+		o.identity.CompareAndSwap(nil, &Identity{Issuer: caller.Issuer, Subject: caller.Subject})
+	}
+	return sameCaller(o.identity.Load(), caller)
+}
 
 func sameCaller(a, b *Identity) bool {
 	if a == nil || b == nil {
@@ -1367,7 +1411,7 @@ func (st *httpStream) finish(c *httpConn) {
 	case st.begun:
 	case st.body == nil: // a cancelled request: neither form has room for no answer but a stream
 		c.startEvents()
-	case st.stream:
+	case st.stream && (st.err == nil || st.err.status == 0): // a status needs a reply that has one
 		st.beginLocked()
 		st.eventLocked(st.body.b)
 	default:
@@ -1521,8 +1565,8 @@ type sseHandler struct{ h *HTTPHandler }
 // An sseSession is a session whose one stream carries everything.
 type sseSession struct {
 	*session
-	st       *httpStream
-	identity *Identity
+	st    *httpStream
+	owner owner
 }
 
 func (h *sseHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -1536,8 +1580,8 @@ func (h *sseHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // open serves a GET: a session for as long as it lasts.
 func (h *sseHandler) open(w http.ResponseWriter, r *http.Request, identity *Identity) *Error {
-	s := &sseSession{session: h.h.Server.newSession(), identity: identity,
-		st: &httpStream{log: h.h.log(), begun: true, over: make(chan struct{})}}
+	s := &sseSession{session: h.h.Server.newSession(), st: &httpStream{log: h.h.log(), begun: true, over: make(chan struct{})}}
+	s.owner.admits(identity)
 	s.connect(s, s.hangUp)
 	defer s.end()
 	if e := h.h.enroll(s.session, s.hangUp); e != nil {
@@ -1579,7 +1623,7 @@ func (h *sseHandler) post(w http.ResponseWriter, r *http.Request, identity *Iden
 	switch {
 	case id == "":
 		return Errorf(CodeInvalidRequest, "no sessionId in the URL: open the stream first")
-	case s == nil || !sameCaller(s.identity, identity):
+	case s == nil || !s.owner.admits(identity):
 		return errNoSession
 	}
 	f, e := h.h.readBody(w, r)

@@ -559,15 +559,15 @@ func TestBUG124ScriptCanReadSession(t *testing.T) {
 		}}
 	talkHTTP(t, h, nil, func(c *web) {
 		const cors = `Access-Control-Allow-Origin: https://app.example.com
-			Access-Control-Expose-Headers: Mcp-Session-Id, WWW-Authenticate
+			Access-Control-Expose-Headers: Mcp-Session-Id, WWW-Authenticate, DPoP-Nonce
 			`
 		const origin = "Origin: https://app.example.com"
 		c.send("OPTIONS", "", origin, "Access-Control-Request-Method: POST").sees(`
 			204
-			Access-Control-Allow-Headers: Accept, Authorization, Content-Type, Last-Event-ID, Mcp-Protocol-Version, Mcp-Session-Id
+			Access-Control-Allow-Headers: Accept, Authorization, Content-Type, DPoP, Last-Event-ID, Mcp-Protocol-Version, Mcp-Session-Id
 			Access-Control-Allow-Methods: GET, POST, DELETE
 			Access-Control-Allow-Origin: https://app.example.com
-			Access-Control-Expose-Headers: Mcp-Session-Id, WWW-Authenticate
+			Access-Control-Expose-Headers: Mcp-Session-Id, WWW-Authenticate, DPoP-Nonce
 			Access-Control-Max-Age: 600
 			Vary: Origin`)
 		c.post(pingA, origin).sees(refused(401, -32600, "who calls?", cors+"Vary: Origin\nWww-Authenticate: Bearer"))

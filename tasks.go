@@ -89,7 +89,7 @@ func (t *TaskRecord) answer(name string, a TaskAnswer) error {
 	return t.move(TaskWorking, "")
 }
 
-// finish ends the task with its outcome.
+// finish ends the task with its ending.
 func (t *TaskRecord) finish(result json.RawMessage, e *Error) error {
 	status, message := TaskCompleted, ""
 	if e != nil {
@@ -612,7 +612,7 @@ func (s *Server) callToolOrTask(ctx context.Context, r *Request, params any) (an
 		result, err := t.handler(ctx, r, p)
 		return t.finish(s, result, err)
 	}
-	r.late = &lateTask{t: t, p: p, created: make(chan *CreateTaskResult, 1), done: make(chan outcome, 1)}
+	r.late = &lateTask{t: t, p: p, created: make(chan *CreateTaskResult, 1), done: make(chan ending, 1)}
 	if t.def.LateTask {
 		return r.runLate(ctx)
 	}
@@ -626,7 +626,7 @@ func (s *Server) callToolOrTask(ctx context.Context, r *Request, params any) (an
 }
 
 // run runs the handler.
-func (l *lateTask) run(ctx context.Context, r *Request) (o outcome) {
+func (l *lateTask) run(ctx context.Context, r *Request) (o ending) {
 	defer r.in.p.catch(r.Method, &o.err)
 	result, err := l.t.handler(ctx, r, l.p)
 	o.result, o.err = l.t.finish(r.server, result, err)
@@ -723,7 +723,7 @@ func (r *Request) becomeTask(ctx context.Context, work func(context.Context)) (c
 }
 
 // finishTask records how the handler of a task ended.
-func (r *Request) finishTask(o outcome) {
+func (r *Request) finishTask(o ending) {
 	r.mu.Lock()
 	r.detached = false
 	r.mu.Unlock()
@@ -731,12 +731,12 @@ func (r *Request) finishTask(o outcome) {
 	result, failed := o.result.(*CallToolResult)
 	failed = failed && result.IsError
 	if err := r.late.task.finish(o, failed); err != nil {
-		r.server.log.Error("mcp: the outcome of a task could not be stored", "error", err)
+		r.server.log.Error("mcp: the ending of a task could not be stored", "error", err)
 	}
 }
 
-// finish records the outcome, unless the task is over or gone.
-func (t *runningTask) finish(o outcome, toolFailed bool) error {
+// finish records the ending, unless the task is over or gone.
+func (t *runningTask) finish(o ending, toolFailed bool) error {
 	defer t.cancel(nil)
 	var raw json.RawMessage
 	if o.err == nil {
@@ -1053,7 +1053,7 @@ func (c *clientConn) orTask(ctx context.Context, in *incoming, serve func(contex
 		var worker sync.WaitGroup
 		worker.Go(func() {
 			if err := task.finish(c.work(ctx, in, serve), false); err != nil {
-				c.c.log.Error("mcp: the outcome of a task could not be stored", "error", err)
+				c.c.log.Error("mcp: the ending of a task could not be stored", "error", err)
 			}
 		})
 		task.watch(ctx)
@@ -1065,7 +1065,7 @@ func (c *clientConn) orTask(ctx context.Context, in *incoming, serve func(contex
 	return &CreateTaskResult{Task: rec.view(in.rev)}, nil
 }
 
-func (c *clientConn) work(ctx context.Context, in *incoming, serve func(context.Context, *incoming) (any, error)) (o outcome) {
+func (c *clientConn) work(ctx context.Context, in *incoming, serve func(context.Context, *incoming) (any, error)) (o ending) {
 	defer c.p.catch(in.method, &o.err)
 	o.result, o.err = serve(ctx, in)
 	return o

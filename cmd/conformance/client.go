@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
+	"strings"
 
 	"example.com/mcp"
 )
@@ -36,6 +38,16 @@ func (p *part) scenarios() map[string]func(context.Context, *mcp.ClientSession) 
 // act acts the part out against a server, and speaks no revision newer than newest.
 func (p *part) act(ctx context.Context, newest string, t mcp.Transport) error {
 	play, ok := p.scenarios()[p.scenario]
+	if strings.HasPrefix(p.scenario, "auth/") {
+		authorized, err := authorize(p.scenario, p.context)
+		if err != nil {
+			return err
+		}
+		if h, overHTTP := t.(*mcp.HTTPTransport); overHTTP {
+			h.Client = &http.Client{Transport: authorized}
+			play, ok = useServer, true
+		}
+	}
 	if !ok {
 		return fmt.Errorf("unknown scenario %q in MCP_CONFORMANCE_SCENARIO", p.scenario)
 	}

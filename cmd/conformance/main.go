@@ -4,16 +4,20 @@
 //
 //	conformance server [-http ADDR] [-tools N] [-revision R]
 //	conformance client URL
+//	conformance authorization ADDR CLIENT-ID PORT
+//	conformance visit URL
 //
 // With -http the server is at /mcp of that address, and says where on stderr;
 // without it speaks over stdin and stdout. It also offers tools to measure with; with
 // -tools only these, and N dummies. With -revision it speaks only that one. The
 // client takes the scenario, its context, and the newest revision to speak from the
-// environment, as the suite sets it.
+// environment, as the suite sets it. authorization is an authorization server for the
+// suite's own scenarios, whose client is sent back to a port of this machine; visit is
+// a person who allows what its page asks for.
 //
 // The files, in reading order: main.go, server.go, tools.go, asking.go, rounds.go and
 // tasks.go (tools that the suite calls), measure.go (other tools), content.go
-// (resources and prompts), client.go.
+// (resources and prompts), client.go, authorization.go (scenarios that need a token).
 package main
 
 import (
@@ -38,6 +42,8 @@ const (
 
 const usage = `usage: conformance server [-http ADDR] [-tools N] [-revision R]
        conformance client URL
+       conformance authorization ADDR CLIENT-ID PORT
+       conformance visit URL
 `
 
 func main() {
@@ -61,7 +67,7 @@ type usageError struct{ error }
 
 func run(ctx context.Context, args []string, stderr io.Writer) error {
 	if len(args) == 0 {
-		return usageError{errors.New("want server or client")}
+		return usageError{errors.New("want server, client, authorization or visit")}
 	}
 	switch args[0] {
 	case "server":
@@ -72,6 +78,16 @@ func run(ctx context.Context, args []string, stderr io.Writer) error {
 		}
 		p := &part{scenario: os.Getenv("MCP_CONFORMANCE_SCENARIO"), context: os.Getenv("MCP_CONFORMANCE_CONTEXT")}
 		return p.act(ctx, os.Getenv("MCP_CONFORMANCE_PROTOCOL_VERSION"), &mcp.HTTPTransport{URL: args[1]})
+	case "authorization":
+		if len(args) != 4 {
+			return usageError{fmt.Errorf("authorization: want an address, a client id and a port, got %d arguments", len(args)-1)}
+		}
+		return serveAuthorization(ctx, args[1], args[2], args[3], stderr)
+	case "visit":
+		if len(args) != 2 {
+			return usageError{fmt.Errorf("visit: want one URL, got %d arguments", len(args)-1)}
+		}
+		return visit(ctx, args[1])
 	}
 	return usageError{fmt.Errorf("unknown command %q", args[0])}
 }

@@ -610,7 +610,7 @@ func TestServeHTTP(t *testing.T) {
 
 func TestUsage(t *testing.T) {
 	tests := []struct{ args, want string }{
-		{"", "want server or client"},
+		{"", "want server, client, authorization or visit"},
 		{"x", `unknown command "x"`},
 		{"client", "client: want one URL, got 0 arguments"},
 		{"server x", `server: unexpected argument "x"`},
