@@ -940,9 +940,15 @@ type Request struct {
 	asked    int        // questions without a name
 }
 
-// errInputRequired is the error of a question without an answer. The handler has to
-// return it; what becomes of the request does not hang on it.
-var errInputRequired = errors.New("mcp: the answer comes with another request, which runs the handler again")
+var (
+	// ErrInputRequired is the error of a question that the client answers with another
+	// request. The handler has to return it; what becomes of the request does not hang
+	// on it.
+	ErrInputRequired = errors.New("mcp: the answer comes with another request, which runs the handler again")
+	// ErrCannotAsk is returned, wrapped, by questions in a request that has no way to
+	// ask: from 2026-07-28 on only tools/call, prompts/get and resources/read have.
+	ErrCannotAsk = errors.New("mcp: the client cannot be asked")
+)
 
 // A round is what a request carries of the questions that it was asked before.
 type round struct {
@@ -976,7 +982,7 @@ func (r *Request) Ask(ctx context.Context, questions ...Question) ([]Answer, err
 	r.mu.Unlock()
 	switch {
 	case asker == nil:
-		return nil, fmt.Errorf("mcp: %s cannot ask the client", r.Method)
+		return nil, fmt.Errorf("%w in %s", ErrCannotAsk, r.Method)
 	case r.isOver():
 		return nil, ErrRequestOver
 	}
@@ -1911,7 +1917,7 @@ var noArguments, _ = scan([]byte("{}"))
 // finish makes a right result of what a tool's handler returned.
 func (t *tool) finish(s *Server, result *CallToolResult, err error) (any, error) {
 	switch {
-	case errors.As(err, new(*Error)) || errors.Is(err, errInputRequired):
+	case errors.As(err, new(*Error)) || errors.Is(err, ErrInputRequired):
 		return nil, err
 	case err != nil && result != nil && len(result.Content) > 0:
 		c := *result

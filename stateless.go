@@ -174,7 +174,7 @@ func (replayAsker) ask(_ context.Context, r *Request, questions []Question) ([]A
 		}
 	}
 	if len(r.round.open) > 0 {
-		return nil, errInputRequired
+		return nil, ErrInputRequired
 	}
 	return answers, nil
 }
@@ -183,7 +183,7 @@ func (replayAsker) ask(_ context.Context, r *Request, questions []Question) ([]A
 func closeStateless(r *Request, result any, err error) (any, error) {
 	var e *Error
 	if errors.As(err, &e) && e.Code == CodeURLElicitationRequired {
-		if err = r.askVisits(e); err == errInputRequired {
+		if err = r.askVisits(e); err == ErrInputRequired {
 			err = nil
 		}
 	}

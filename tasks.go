@@ -671,7 +671,7 @@ func (r *Request) Detach(ctx context.Context) (context.Context, error) {
 		return ctx, nil
 	}
 	if r.isOpen() {
-		return nil, errInputRequired
+		return nil, ErrInputRequired
 	}
 	return r.becomeTask(ctx, nil)
 }

@@ -423,7 +423,8 @@ func knownDirs(r *mcp.Request) *atomic.Pointer[[]string] {
 
 // clientDirs returns the directories of the folder that the client works in. It
 // asks the client once in a session, and again after a change; a client that does
-// not tell of changes is asked each time.
+// not tell of changes is asked each time. Where it cannot be asked, as for a list from
+// 2026-07-28 on, there is all of the folder: what is on the list can still be refused.
 func (f *folder) clientDirs(ctx context.Context, r *mcp.Request) ([]string, error) {
 	if r.Capabilities.Roots == nil {
 		return []string{"."}, nil
@@ -433,7 +434,10 @@ func (f *folder) clientDirs(ctx context.Context, r *mcp.Request) ([]string, erro
 		return *dirs, nil
 	}
 	answers, err := r.Ask(ctx, mcp.Question{Roots: true})
-	if err != nil {
+	switch {
+	case errors.Is(err, mcp.ErrCannotAsk):
+		return []string{"."}, nil
+	case err != nil:
 		return nil, fmt.Errorf("asking for the client's roots: %w", err)
 	}
 	dirs := f.dirsOf(answers[0].Roots)

@@ -70,20 +70,21 @@ func (s *served) access() (lines []string) {
 	return slices.Compact(lines)
 }
 
-// Two clients have a session each, one of them over HTTP+SSE; what is over is on
-// stderr, without secrets.
+// Three clients, of which two have a session, one of them over HTTP+SSE; what is over
+// is on stderr, without secrets.
 func TestServesHTTP(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	s := overHTTP(t, ctx, "-sse", files{"a.txt": "hello", "b/c.txt": "c"}.write(t))
 	sse := strings.TrimSuffix(s.url, "/mcp") + "/sse"
 	equal(t, "second line", <-s.lines, "mcp-server: serving old clients at "+sse)
-	for _, url := range []string{s.url, sse} {
+	for i, url := range []string{s.url, s.url, sse} {
 		updates := make(chan string, 1)
 		cs := s.connect(url, &mcp.ClientOptions{
 			Elicit: func(context.Context, *mcp.ClientSession, *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 				return &mcp.ElicitResult{Action: "accept"}, nil
 			},
 			ResourceUpdated: func(_ context.Context, _ *mcp.ClientSession, p *mcp.ResourceUpdatedParams) { updates <- p.URI },
+			Revisions:       mcp.Revisions()[min(i, 1):],
 		})
 		var uri string
 		for r, err := range cs.Resources(t.Context()) {
@@ -169,6 +170,7 @@ func TestHTTPSignal(t *testing.T) {
 	s.read(stderr)
 	listening := s.connect(strings.TrimSuffix(s.url, "/mcp")+"/sse", nil) // does not hold up the end
 	cs := s.connect(s.url, &mcp.ClientOptions{
+		Revisions: []string{mcp.Revision20251125}, // in which it is one call that waits
 		Elicit: func(ctx context.Context, cs *mcp.ClientSession, _ *mcp.ElicitParams) (*mcp.ElicitResult, error) {
 			check(t, cmd.Process.Signal(syscall.SIGTERM))
 			for cs.Ping(ctx) == nil { // until the signal is heard

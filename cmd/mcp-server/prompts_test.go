@@ -10,9 +10,12 @@ import (
 
 func TestExplainFile(t *testing.T) {
 	dir := files{"a.go": "package a", "p.png": png, "x.bin": "\x00"}.write(t)
-	for _, rev := range both {
+	for _, rev := range eras {
 		w := connect(t, dir, rev, mcp.ClientOptions{})
-		annotations := map[string]string{both[0]: `,"annotations":{}`, both[1]: `,"annotations":{"lastModified":"2025-01-02T03:04:05Z"}`}[rev]
+		annotations := `,"annotations":{"lastModified":"2025-01-02T03:04:05Z"}`
+		if rev == eras[0] {
+			annotations = `,"annotations":{}`
+		}
 		for path, want := range map[string]string{
 			"a.go":  `{"type":"resource","resource":{"uri":"` + w.uri + `a.go","mimeType":"text/x-go","text":"package a"}` + annotations + `}`,
 			"x.bin": `{"type":"resource","resource":{"uri":"` + w.uri + `x.bin","mimeType":"application/octet-stream","blob":"AA=="}` + annotations + `}`,
@@ -34,7 +37,7 @@ func TestExplainFile(t *testing.T) {
 
 func TestReviewFolder(t *testing.T) {
 	dir := files{"a/b/c/d": "1", "a/b/e": "22", "a/f": "", "g": "333"}.write(t)
-	for _, rev := range both {
+	for _, rev := range eras {
 		w := connect(t, dir, rev, mcp.ClientOptions{})
 		for _, c := range []struct{ path, depth, uri, tree string }{
 			{".", "", "", "a/\n  b/\n  f (0 bytes)\ng (3 bytes)\n"},

@@ -16,7 +16,7 @@ import (
 
 func TestReadResource(t *testing.T) {
 	dir := files{"a b/ü.md": "# Ü", "a b/c/": "", "x.bin": "\x00", "p.png": png, "empty": ""}.write(t)
-	for _, rev := range both {
+	for _, rev := range eras {
 		w := connect(t, dir, rev, mcp.ClientOptions{})
 		for _, c := range []struct{ uri, want string }{
 			{"a%20b/%C3%BC.md", `,"mimeType":"text/markdown","text":"# Ü"}`},
@@ -33,10 +33,14 @@ func TestReadResource(t *testing.T) {
 			check(t, err)
 			equal(t, rev+" "+c.uri, contentJSON(t, r.Contents), `[{"uri":"`+w.uri+c.uri+`"`+c.want+`]`)
 		}
+		code := mcp.CodeResourceNotFound
+		if rev == mcp.Revision20260728 {
+			code = mcp.CodeInvalidParams
+		}
 		for _, uri := range []string{w.uri + "none", w.uri + "p.png/x", "file:///etc/passwd", "https://example.com/", strings.TrimSuffix(w.uri, "/") + "x"} {
 			_, err := w.cs.ReadResource(t.Context(), uri)
 			var e *mcp.Error
-			if !errors.As(err, &e) || e.Code != mcp.CodeResourceNotFound {
+			if !errors.As(err, &e) || e.Code != code {
 				t.Errorf("read of %q: %v", uri, err)
 			}
 		}
@@ -55,7 +59,7 @@ func TestResourcePages(t *testing.T) {
 	slices.SortFunc(want, comparePaths)
 	want = append(want, "z/last")
 	dir := many.write(t)
-	for _, rev := range both {
+	for _, rev := range eras {
 		w := connect(t, dir, rev, mcp.ClientOptions{})
 		equal(t, "all", resourceNames(t, w), want)
 		first, err := w.cs.ListResources(t.Context(), nil)
@@ -81,7 +85,7 @@ func TestWrongCursors(t *testing.T) {
 
 func TestComplete(t *testing.T) {
 	dir := files{"docs/a.md": "", "docs/api/x": "", "docs/b.md": "", "doc.txt": "", "l": "-> docs"}.write(t)
-	for _, rev := range both {
+	for _, rev := range eras {
 		w := connect(t, dir, rev, mcp.ClientOptions{})
 		template := mcp.CompleteReference{Type: "ref/resource", URI: w.uri + "{+path}"}
 		explain := mcp.CompleteReference{Type: "ref/prompt", Name: explainFile}

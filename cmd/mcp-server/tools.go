@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -39,7 +40,7 @@ func addTool[In, Out any](s *server, t *mcp.Tool, h handler[In, Out]) {
 			defer v.close()
 			out, err = h(ctx, r, v, in)
 		}
-		if err != nil && ctx.Err() == nil {
+		if err != nil && ctx.Err() == nil && !errors.Is(err, mcp.ErrInputRequired) {
 			r.Logger().ErrorContext(ctx, "tool failed", "logger", name, "tool", t.Name, "error", err)
 		}
 		return out, err

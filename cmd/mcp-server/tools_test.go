@@ -26,11 +26,14 @@ func contentJSON(t testing.TB, content any) string {
 
 func TestReadFile(t *testing.T) {
 	dir := files{"a.md": "# Ä\n", "empty": "", "p.PNG": png, "s.wav": "RIFF\x00\x00", "x.bin": "\x00\xff", "s.svg": "<svg/>", "latin1.txt": "\xe4"}.write(t)
-	for _, rev := range both {
+	for _, rev := range eras {
 		w := connect(t, dir, rev, mcp.ClientOptions{})
-		annotations := map[string]string{both[0]: `,"annotations":{}`, both[1]: `,"annotations":{"lastModified":"2025-01-02T03:04:05Z"}`}[rev]
+		annotations := `,"annotations":{"lastModified":"2025-01-02T03:04:05Z"}`
+		if rev == eras[0] {
+			annotations = `,"annotations":{}`
+		}
 		audio := `{"type":"audio","data":"UklGRgAA","mimeType":"audio/wav"}`
-		if rev == both[0] {
+		if rev == eras[0] {
 			audio = `{"type":"text","text":"[audio, audio/wav, 6 bytes]"}`
 		}
 		for _, c := range []struct{ path, want string }{
@@ -56,7 +59,7 @@ func TestReadFile(t *testing.T) {
 func TestListDirectory(t *testing.T) {
 	dir := files{"b.txt": "bb", "a/x": "", "l": "-> b.txt"}.write(t)
 	check(t, os.Chtimes(filepath.Join(dir, "a"), then, then))
-	for _, rev := range both {
+	for _, rev := range eras {
 		w := connect(t, dir, rev, mcp.ClientOptions{})
 		for _, args := range []any{at{"path": "a/"}, at{"path": "./a"}} {
 			equal(t, "a", w.call("list_directory", args),
@@ -88,10 +91,10 @@ func TestListDirectoryEndsSomewhere(t *testing.T) {
 
 func TestFindFile(t *testing.T) {
 	dir := files{"main.go": "12345", "a/main_test.go": "", "a/b/x[1].txt": "", "maingo": ""}.write(t)
-	for _, rev := range both {
+	for _, rev := range eras {
 		w := connect(t, dir, rev, mcp.ClientOptions{})
 		link := func(p, mime string, size int) string {
-			if rev == both[0] {
+			if rev == eras[0] {
 				return fmt.Sprintf(`{"type":"text","text":"[resource %s: %s]","annotations":{}}`, p, w.server.folder.uri(p))
 			}
 			return fmt.Sprintf(`{"type":"resource_link","uri":"%s","name":"%s","mimeType":"%s","size":%d,"annotations":{"lastModified":"2025-01-02T03:04:05Z"}}`,
@@ -117,7 +120,7 @@ func TestFindFile(t *testing.T) {
 func TestSearch(t *testing.T) {
 	long := strings.Repeat("ä", maxLine)
 	dir := files{"a/1.txt": "one\r\nTwo two\nthree", "a/2.bin": "two\x00", "b.md": "two.\n" + "x" + long + "two", "c": ""}.write(t)
-	for _, rev := range both {
+	for _, rev := range eras {
 		w := connect(t, dir, rev, mcp.ClientOptions{})
 		for _, c := range []struct {
 			args at
@@ -143,14 +146,14 @@ func TestSearch(t *testing.T) {
 // A search reports each file that it has seen.
 func TestSearchProgress(t *testing.T) {
 	dir := files{"a/1": "", "b": "\x00", "c": ""}.write(t)
-	for _, rev := range both {
+	for _, rev := range eras {
 		w := connect(t, dir, rev, mcp.ClientOptions{})
 		var heard []string
 		cs := w.cs.With(mcp.CallOptions{Progress: func(p mcp.Progress) { heard = append(heard, fmt.Sprintf("%v of %v: %s", p.Value, p.Total, p.Message)) }})
 		_, err := cs.CallTool(t.Context(), "search", at{"query": "x"})
 		check(t, err)
 		want := "[1 of 0: a/1 2 of 0: b 3 of 0: c]"
-		if rev == both[0] {
+		if rev == eras[0] {
 			want = "[1 of 0:  2 of 0:  3 of 0: ]"
 		}
 		equal(t, rev, heard, want)
@@ -176,7 +179,7 @@ func hashOf(text string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(
 
 func TestChecksum(t *testing.T) {
 	dir := files{"a/1": "one", "a/b/2": "two", "c": "three"}.write(t)
-	for _, rev := range both {
+	for _, rev := range eras {
 		w := connect(t, dir, rev, mcp.ClientOptions{})
 		sums := func(hash string, n, size int) string {
 			return fmt.Sprintf(`{"sha256":"%s","files":%d,"bytes":%d}`, hash, n, size)
@@ -207,7 +210,7 @@ func TestChecksumOfUnreadable(t *testing.T) {
 // The client's model gets the file.
 func TestSummarise(t *testing.T) {
 	dir := files{"a.txt": "Once.", "p.png": png, "x.bin": "\x00", "long.txt": strings.Repeat("x", maxSummarise+1)}.write(t)
-	for _, rev := range both {
+	for _, rev := range eras {
 		var asked string
 		w := connect(t, dir, rev, mcp.ClientOptions{Sample: func(_ context.Context, _ *mcp.ClientSession, p *mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) {
 			equal(t, "system prompt", p.SystemPrompt, summariseSystem)

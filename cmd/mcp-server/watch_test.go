@@ -46,7 +46,7 @@ func (n *news) options() mcp.ClientOptions {
 
 // Changes of what a client follows are told, and only those. FEAT-131 FEAT-133
 func TestSubscriptions(t *testing.T) {
-	for _, rev := range both {
+	for _, rev := range eras {
 		dir := files{"a": "1", "b": "1", "d/x": ""}.write(t)
 		synctest.Test(t, func(t *testing.T) {
 			var heard news

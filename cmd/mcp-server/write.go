@@ -40,7 +40,7 @@ func (s *server) writeFile(ctx context.Context, r *mcp.Request, v *view, in writ
 		return "", err
 	}
 	if old != nil {
-		ok, err := confirm(ctx, r, fmt.Sprintf("Replace the file %q (%d bytes) by a new text of %d bytes?", in.Path, old.Size(), len(in.Content)))
+		ok, err := confirm(ctx, r, old, fmt.Sprintf("Replace the file %q (%d bytes) by a new text of %d bytes?", in.Path, old.Size(), len(in.Content)))
 		if !ok || err != nil {
 			return fmt.Sprintf("The person refused: %s was not changed.", in.Path), err
 		}
@@ -129,7 +129,7 @@ func (s *server) deleteFile(ctx context.Context, r *mcp.Request, v *view, in fil
 	case info.IsDir():
 		return "", fmt.Errorf("path %q is a directory, which cannot be deleted", in.Path)
 	}
-	ok, err := confirm(ctx, r, fmt.Sprintf("Delete the %s %q (%d bytes)?", kindOf(info), in.Path, info.Size()))
+	ok, err := confirm(ctx, r, info, fmt.Sprintf("Delete the %s %q (%d bytes)?", kindOf(info), in.Path, info.Size()))
 	if !ok || err != nil {
 		return fmt.Sprintf("The person refused: %s was not deleted.", in.Path), err
 	}
@@ -155,14 +155,16 @@ func (s *server) remove(root *os.Root, p string, old fs.FileInfo) error {
 	return root.Remove(p)
 }
 
-// confirm asks the person. A client that cannot ask anybody is an error: then
-// nothing may be destroyed.
-func confirm(ctx context.Context, r *mcp.Request, question string) (bool, error) {
-	answer, err := r.Elicit(ctx, mcp.Confirm(question))
+// confirm asks the person about a file. A client that cannot ask anybody is an error:
+// then nothing may be destroyed. The question is named after the state of the file: an
+// answer that comes with another request is none to what has changed meanwhile.
+func confirm(ctx context.Context, r *mcp.Request, info fs.FileInfo, question string) (bool, error) {
+	name := fmt.Sprintf("confirm-%x-%x", info.ModTime().UnixNano(), info.Size())
+	answers, err := r.Ask(ctx, mcp.Question{Name: name, Elicit: mcp.Confirm(question)})
 	if err != nil {
 		return false, fmt.Errorf("this needs the person's consent: %w", err)
 	}
-	return answer.Accepted(), nil
+	return answers[0].Elicit.Accepted(), nil
 }
 
 // tell tells the clients now what the watcher would notice later, after the news
