@@ -1344,7 +1344,10 @@ func (c *clientConn) elicit(ctx context.Context, in *incoming) (any, error) {
 	}
 	answer := *r
 	if p.Mode != "url" && r.Accepted() {
-		if answer.Content, err = p.RequestedSchema.Fill(r.Content); err != nil {
+		if answer.Content, err = p.RequestedSchema.Fill(r.Content); err == nil {
+			err = p.RequestedSchema.Check(answer.Content)
+		}
+		if err != nil {
 			return nil, err
 		}
 	}
