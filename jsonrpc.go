@@ -835,9 +835,8 @@ func (p *peer) enter(in *incoming) *Error {
 }
 
 // serveLone serves a request that belongs to no connection, on the goroutine of who
-// calls: its id means nothing to others, and it ends with ctx.
-func (p *peer) serveLone(ctx context.Context, in *incoming) {
-	in.ctx, in.cancel = context.WithCancelCause(ctx)
+// calls: its id means nothing to others. Its context is the caller's to make.
+func (p *peer) serveLone(in *incoming) {
 	p.mu.Lock()
 	p.lone++
 	in.key = "#" + strconv.FormatInt(p.lone, 10)
@@ -912,10 +911,16 @@ func (p *peer) catch(method string, err *error) {
 	if r := recover(); r != nil {
 		p.log.Error("mcp: panic in a handler", "method", method, "panic", r, "stack", string(debug.Stack()))
 		if p.crash {
-			panic(r)
+			crash(r)
 		}
 		*err = errors.New("panic")
 	}
+}
+
+// crash ends the process, on a goroutine where nobody, such as net/http, recovers.
+func crash(v any) {
+	go panic(v) // ends all
+	select {}
 }
 
 // finish answers a request. Its id is free before the answer is out, its slot after.
@@ -1451,12 +1456,21 @@ func (p *peer) failCalls(cause error) {
 // cancelAll ends the contexts of all handlers.
 func (p *peer) cancelAll(cause error) {
 	p.mu.Lock()
-	var running []*incoming
-	for _, in := range p.running {
-		running = append(running, in)
-	}
 	if p.noteCancel != nil {
 		p.noteCancel(cause)
+	}
+	p.mu.Unlock()
+	p.cancelThose(func(*incoming) bool { return true }, cause)
+}
+
+// cancelThose ends the contexts of some requests.
+func (p *peer) cancelThose(which func(*incoming) bool, cause error) {
+	p.mu.Lock()
+	var running []*incoming
+	for _, in := range p.running {
+		if which(in) {
+			running = append(running, in)
+		}
 	}
 	p.mu.Unlock()
 	for _, in := range running {

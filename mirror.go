@@ -38,7 +38,7 @@ type mirror struct {
 // mirrorsOf finds the properties that an input schema wants mirrored. An annotation
 // that breaks a rule makes the whole tool invalid.
 func mirrorsOf(schema json.RawMessage) ([]mirror, error) {
-	if !strings.Contains(string(schema), mirrorKeyword) {
+	if text := string(schema); !strings.Contains(text, mirrorKeyword) && !strings.Contains(text, `\u`) {
 		return nil, nil
 	}
 	ix, err := scan(schema)
@@ -158,7 +158,7 @@ func (m *mirror) check(header http.Header, args value) *Error {
 	case !has || got == want:
 		return nil
 	case m.kind == "integer":
-		if number, ok := integerText(got); ok && number == want {
+		if number, err := scan([]byte(got)); err == nil && number.root().integerText() == want {
 			return nil
 		}
 	}

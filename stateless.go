@@ -183,9 +183,7 @@ func (replayAsker) ask(_ context.Context, r *Request, questions []Question) ([]A
 func closeStateless(r *Request, result any, err error) (any, error) {
 	var e *Error
 	if errors.As(err, &e) && e.Code == CodeURLElicitationRequired {
-		if err = r.askVisits(e); err == ErrInputRequired {
-			err = nil
-		}
+		result, err = r.askVisits(e)
 	}
 	switch {
 	case r.isOpen() && !r.isRefusal(err):
@@ -208,22 +206,31 @@ func closeStateless(r *Request, result any, err error) (any, error) {
 // was asked before.
 func (r *Request) isRefusal(err error) bool { return errors.As(err, new(*Error)) }
 
-// askVisits asks for the visits that an error of 2025-11-25 wants first.
-func (r *Request) askVisits(e *Error) error {
+// askVisits asks for the visits that an error of 2025-11-25 wants first. They are asked
+// for again until the error is no more, or the person does not agree to one.
+func (r *Request) askVisits(e *Error) (any, error) {
 	visits, err := requiredVisits(e)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	questions := make([]Question, len(visits))
 	for i, p := range visits {
 		questions[i] = Question{Name: fmt.Sprintf("visit-%d", i+1), Elicit: p}
 	}
-	if _, err = r.Ask(context.Background(), questions...); err == nil {
-		r.mu.Lock()
-		r.round.open = questions // the person was there, but it is not done
-		r.mu.Unlock()
+	answers, err := r.Ask(context.Background(), questions...)
+	if err != nil {
+		return nil, err
 	}
-	return nil
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i, a := range answers {
+		if !a.Elicit.Accepted() {
+			return r.fails(e.Message)
+		}
+		delete(r.round.used, questions[i].Name) // the next answer may be another
+	}
+	r.round.open = questions
+	return nil, ErrInputRequired
 }
 
 // inputRequired is the result that asks the client (Multi Round-Trip Requests).
@@ -265,7 +272,8 @@ func appendQuestions(b []byte, questions []Question, rev revision) (_ []byte, er
 	return append(b, '}'), nil
 }
 
-// A statelessResult is a result with what every result of the era has.
+// A statelessResult is a result with what every result of the era has, in place of
+// what the result itself says of it.
 type statelessResult struct {
 	r      *Request
 	result any
@@ -274,27 +282,30 @@ type statelessResult struct {
 func (c *statelessResult) appendTo(b []byte, rev revision) ([]byte, error) {
 	b = append(append(append(b, `{"resultType":"`...), resultType(c.result)...), `",`...)
 	b = append(b, c.r.server.infoText...)
-	result, meta := splitMeta(c.result)
-	if len(meta) > 0 {
-		var err error
-		b[len(b)-1] = ','
+	if isPlain(c.result) {
+		b = c.r.appendHints(b, c.result)
 		start := len(b)
-		if b, err = appendJSON(b, meta, rev); err != nil {
-			return b, err
+		b, err := appendJSON(b, c.result, rev)
+		if err == nil {
+			b[start] = ',' // instead of its brace
 		}
-		b = append(b[:start], b[start+1:]...) // its brace
-	}
-	b = c.r.appendHints(b, c.result)
-	start := len(b)
-	b, err := appendJSON(b, result, rev)
-	if err != nil || b[start] != '{' {
 		return b, err
 	}
-	if string(b[start:]) == "{}" {
-		return append(b[:start], '}'), nil
+	text, err := appendJSON(nil, c.result, rev)
+	if err != nil {
+		return b, err
 	}
-	b[start] = ','
-	return b, nil
+	ix, err := scan(text)
+	if err != nil || ix.root().kind() != kindObject {
+		return b, fmt.Errorf("the result is %.40s, not an object", text)
+	}
+	b = appendOthers(b[:len(b)-1], ix.root().member("_meta"), metaServer)
+	b = c.r.appendHints(append(b, '}'), c.result)
+	own := []string{"resultType", "_meta", "ttlMs", "cacheScope"}
+	if !slices.Contains(cacheable, c.r.Method) {
+		own = own[:2] // the others are no hints
+	}
+	return append(appendOthers(b, ix.root(), own...), '}'), nil
 }
 
 // resultType says what a result is.
@@ -306,35 +317,32 @@ func resultType(result any) string {
 	return "complete"
 }
 
-// splitMeta takes the _meta out of a result.
-func splitMeta(result any) (any, Meta) {
+// isPlain reports whether a result is an object with members, and none of those that
+// every result has.
+func isPlain(result any) bool {
 	switch v := result.(type) {
+	case *listPage, *DiscoverResult:
+		return true
 	case *CallToolResult:
-		if len(v.Meta) > 0 {
-			c := *v
-			c.Meta = nil
-			return &c, v.Meta
-		}
+		return v != nil && v.Meta == nil && v.Extra == nil
 	case *GetPromptResult:
-		if len(v.Meta) > 0 {
-			c := *v
-			c.Meta = nil
-			return &c, v.Meta
-		}
-	case *CompleteResult:
-		if len(v.Meta) > 0 {
-			c := *v
-			c.Meta = nil
-			return &c, v.Meta
-		}
-	case *EmptyResult:
-		return &Empty{}, v.Meta
+		return v != nil && v.Meta == nil && v.Extra == nil
 	case *ReadResourceResult:
-		c := *v
-		c.Meta, c.CacheableResult = nil, CacheableResult{}
-		return &c, v.Meta
+		return v != nil && v.Meta == nil && v.Extra == nil && v.CacheableResult == CacheableResult{}
+	case *CompleteResult:
+		return v != nil && v.Meta == nil && v.Extra == nil
 	}
-	return result, nil
+	return false
+}
+
+// appendOthers appends the members of an object but for some, each after a comma.
+func appendOthers(b []byte, object value, but ...string) []byte {
+	for name, v := range object.members() {
+		if !slices.Contains(but, name.str()) {
+			b = append(append(append(append(b, ','), name.raw()...), ':'), v.raw()...)
+		}
+	}
+	return b
 }
 
 // appendHints writes the cache hint of a result.
@@ -343,17 +351,17 @@ func (r *Request) appendHints(b []byte, result any) []byte {
 		return b
 	}
 	hint := r.server.opts.Cache[r.Method]
-	ttl, scope := hint.TTL.Milliseconds(), "private"
-	if hint.Public {
-		scope = "public"
-	}
-	if v, ok := result.(*ReadResourceResult); ok {
+	ttl, public, scope := hint.TTL.Milliseconds(), hint.Public, "private"
+	if v, ok := result.(*ReadResourceResult); ok && v != nil {
 		if v.TTL != nil {
 			ttl = int64(*v.TTL)
 		}
 		if v.CacheScope != "" {
-			scope = v.CacheScope
+			public = v.CacheScope == "public"
 		}
+	}
+	if public {
+		scope = "public"
 	}
 	return fmt.Appendf(b, `,"ttlMs":%d,"cacheScope":"%s"`, max(ttl, 0), scope)
 }
@@ -435,33 +443,39 @@ func (s *Server) openState(state string, binding []byte) (map[string]json.RawMes
 
 // A subscription is a request that listens, and what waits for it.
 type subscription struct {
-	r    *Request
-	id   ID
-	want SubscriptionFilter // what is granted
-	uris map[string]bool
-	mail mailbox
-
+	r     *Request
+	lists mailBits // of which it hears
+	mail  mailbox
 	tasks sync.WaitGroup // who follow tasks
+
+	mu   sync.Mutex      // guards uris
+	uris map[string]bool // resources that it follows
 }
 
 // listen serves subscriptions/listen (2026-07-28; Subscriptions): it runs until the
-// client goes, or the server ends.
+// client goes, or the server ends. What changes while it is set up is told after the
+// acknowledgement.
 func (s *Server) listen(ctx context.Context, r *Request, params any) (any, error) {
-	p := params.(*SubscriptionsListenParams)
-	sub := &subscription{r: r, id: r.ID, uris: map[string]bool{}}
-	sub.mail.wake, sub.mail.log = make(chan struct{}, 1), s.log
-	if refused := sub.grant(ctx, p.Notifications); refused != nil {
-		return nil, refused
+	f := params.(*SubscriptionsListenParams).Notifications
+	if n := len(f.ResourceSubscriptions) + len(f.TaskIDs); n > maxSubscriptions {
+		return nil, Errorf(CodeInvalidParams, "%d resourceSubscriptions and taskIds: the limit is %d", n, maxSubscriptions)
 	}
+	if len(f.TaskIDs) > 0 && !r.declaresTasks() {
+		return nil, MissingCapability(needsTasks)
+	}
+	sub := &subscription{r: r, uris: map[string]bool{}}
+	sub.mail.wake, sub.mail.log = make(chan struct{}, 1), s.log
 	sub.mail.begin()
+	granted := sub.grantLists(f)
 	s.hear(sub)
 	defer sub.end()
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	if err := sub.say(ctx, noteAcknowledged, &SubscriptionsListenParams{Notifications: &sub.want}); err != nil {
+	granted.ResourceSubscriptions, granted.TaskIDs = sub.follow(ctx, f.ResourceSubscriptions), sub.knownTasks(ctx, f.TaskIDs)
+	if err := sub.say(ctx, noteAcknowledged, &SubscriptionsListenParams{Notifications: granted}); err != nil {
 		return nil, err
 	}
-	for _, id := range sub.want.TaskIDs {
+	for _, id := range granted.TaskIDs {
 		sub.tasks.Go(func() { sub.followTask(ctx, id) }) // ends with ctx
 	}
 	for {
@@ -478,45 +492,87 @@ func (s *Server) listen(ctx context.Context, r *Request, params any) (any, error
 	}
 }
 
-// grant settles what of a filter is honoured.
-func (sub *subscription) grant(ctx context.Context, f *SubscriptionFilter) *Error {
-	s, c := sub.r.server, sub.r.session.offers()
-	sub.want = SubscriptionFilter{
+// grantLists settles which changes of lists are told.
+func (sub *subscription) grantLists(f *SubscriptionFilter) *SubscriptionFilter {
+	c := sub.r.session.offers()
+	granted := &SubscriptionFilter{
 		ToolsListChanged:     f.ToolsListChanged && c.Tools != nil,
 		PromptsListChanged:   f.PromptsListChanged && c.Prompts != nil,
 		ResourcesListChanged: f.ResourcesListChanged && c.Resources != nil,
 	}
-	if n := len(f.ResourceSubscriptions) + len(f.TaskIDs); n > maxSubscriptions {
-		return Errorf(CodeInvalidParams, "%d resourceSubscriptions and taskIds: the limit is %d", n, maxSubscriptions)
+	if granted.ToolsListChanged {
+		sub.lists |= toolsBit
 	}
-	for _, id := range f.TaskIDs {
-		if !sub.r.declaresTasks() {
-			return MissingCapability(needsTasks)
-		}
-		if _, err := s.taskStore().Wait(ctx, sub.r.owner(), id, -1); err == nil && !slices.Contains(sub.want.TaskIDs, id) {
-			sub.want.TaskIDs = append(sub.want.TaskIDs, id)
-		}
+	if granted.PromptsListChanged {
+		sub.lists |= promptsBit
 	}
-	for _, uri := range f.ResourceSubscriptions {
-		if !offersUpdates(c) || sub.uris[uri] || len(uri) > maxKept {
+	if granted.ResourcesListChanged {
+		sub.lists |= resourcesBit
+	}
+	return granted
+}
+
+// follow begins to follow resources, as far as the application agrees, which may tell
+// of an update before it returns.
+func (sub *subscription) follow(ctx context.Context, uris []string) (granted []string) {
+	s := sub.r.server
+	if !offersUpdates(sub.r.session.offers()) {
+		return nil
+	}
+	asked := map[string]bool{}
+	for _, uri := range uris {
+		if len(uri) > maxKept || asked[uri] {
 			continue
 		}
+		asked[uri] = true
 		if h, _ := s.findResource(sub.r, uri); h == nil {
 			continue
 		}
+		sub.setFollowed(uri, true)
 		if err := s.opts.Subscribe(ctx, sub.r, uri); err != nil {
 			s.log.Debug("mcp: subscription not granted", "uri", uri, "error", err)
+			sub.setFollowed(uri, false)
 			continue
 		}
-		sub.uris[uri] = true
-		sub.want.ResourceSubscriptions = append(sub.want.ResourceSubscriptions, uri)
+		granted = append(granted, uri)
 	}
-	return nil
+	return granted
+}
+
+// knownTasks are those of some tasks that the caller may know of, each once.
+func (sub *subscription) knownTasks(ctx context.Context, ids []string) (known []string) {
+	asked := map[string]bool{}
+	for _, id := range ids {
+		if asked[id] {
+			continue
+		}
+		asked[id] = true
+		if _, err := sub.r.server.taskStore().Wait(ctx, sub.r.owner(), id, -1); err == nil {
+			known = append(known, id)
+		}
+	}
+	return known
+}
+
+func (sub *subscription) setFollowed(uri string, on bool) {
+	sub.mu.Lock()
+	defer sub.mu.Unlock()
+	if on {
+		sub.uris[uri] = true
+	} else {
+		delete(sub.uris, uri)
+	}
+}
+
+func (sub *subscription) follows(uri string) string {
+	sub.mu.Lock()
+	defer sub.mu.Unlock()
+	return follows(sub.uris, uri)
 }
 
 // say sends a notification with the id of the subscription.
 func (sub *subscription) say(ctx context.Context, method string, params any) error {
-	return sub.r.say(ctx, method, &subscribed{sub.id, params})
+	return sub.r.say(ctx, method, &subscribed{sub.r.ID, params})
 }
 
 // subscribed are the parameters of a notification on a subscription.
@@ -530,19 +586,13 @@ func (p *subscribed) appendTo(b []byte, rev revision) ([]byte, error) {
 }
 
 func (sub *subscription) changed(lists mailBits) {
-	wanted := map[mailBits]bool{toolsBit: sub.want.ToolsListChanged, promptsBit: sub.want.PromptsListChanged, resourcesBit: sub.want.ResourcesListChanged}
-	for bit, want := range wanted {
-		if !want {
-			lists &^= bit
-		}
-	}
-	if lists != 0 {
+	if lists &= sub.lists; lists != 0 {
 		sub.mail.changed(lists)
 	}
 }
 
 func (sub *subscription) updated(uri string) {
-	if followed := follows(sub.uris, uri); followed != "" {
+	if followed := sub.follows(uri); followed != "" {
 		sub.mail.updated(uri, followed)
 	}
 }
@@ -557,20 +607,27 @@ func (sub *subscription) deliver(ctx context.Context) error {
 		}
 	}
 	for _, item := range sub.mail.empty() {
+		if p, ok := item.params.(*ResourceUpdatedParams); ok && sub.follows(p.URI) == "" {
+			continue // it was refused after all
+		}
 		if err := sub.say(ctx, item.method, item.params); err != nil {
 			return err
+		}
+		if ctx.Err() != nil {
+			return nil
 		}
 	}
 	return nil
 }
 
 // over is the result that ends a subscription from this side. Where there is no
-// exchange to end, the client is told in both of the ways that the texts have.
+// exchange to end, the client is told in both of the ways that the texts have, unless
+// it has ended the subscription itself.
 func (sub *subscription) over(ctx context.Context) (any, error) {
-	if sub.r.Header == nil && ctx.Err() == nil {
-		_ = sub.say(ctx, noteCancelled, &cancelledParams{sub.id, "the server ends the subscription"})
+	if sub.r.Header == nil && sub.r.in.gone() == nil {
+		_ = sub.say(ctx, noteCancelled, &cancelledParams{sub.r.ID, "the server ends the subscription"})
 	}
-	return &EmptyResult{Meta: Meta{metaSubscription: sub.id}}, nil
+	return &EmptyResult{Meta: Meta{metaSubscription: sub.r.ID}}, nil
 }
 
 // followTask tells a subscription of a task's present state, and of each change.

@@ -52,6 +52,7 @@ const (
 	defaultRetry       = time.Second
 	bodyTimeout        = 30 * time.Second // to read the body of a request
 	writeTimeout       = 30 * time.Second // for a client to take writeSize bytes
+	partingTime        = time.Second      // for a client to take the end of a request that is cancelled
 	writeSize          = 64 << 10
 	headerTimeout      = 10 * time.Second // to read the header of a request
 	maxHeader          = 64 << 10
@@ -229,15 +230,17 @@ func (h *HTTPHandler) Shutdown(ctx context.Context) error {
 	for _, s := range sessions {
 		s.stopListening()
 	}
+	cause := errors.New("the server shuts down")
 	if lone != nil { // ends what only listens, and lets what runs finish
-		lone.p.failCalls(errors.New("the server shuts down"))
+		lone.p.failCalls(cause)
+		lone.p.cancelThose(func(in *incoming) bool { return in.method == methodListen }, cause)
 	}
 	var err error
 	for s, end := range open {
 		if !s.p.quiet(ctx) {
 			err = context.Cause(ctx)
 		}
-		end(errors.New("the server shuts down"))
+		end(cause)
 	}
 	for s := range open {
 		<-s.gone
@@ -444,6 +447,9 @@ func (h *HTTPHandler) post(w http.ResponseWriter, r *http.Request, identity *Ide
 		h.postStateless(w, r, &f.messages[0], identity)
 		return
 	}
+	if f.bad == nil && f.batch && h.Server.alone(&message{}, r.Header) {
+		f.bad = Errorf(CodeInvalidRequest, "batches are not part of this revision")
+	}
 	id, opens := ID{}, false
 	if !f.batch && f.bad == nil {
 		id, opens = f.messages[0].id, f.messages[0].method == methodInitialize && f.messages[0].kind == requestMessage
@@ -594,10 +600,31 @@ func (h *HTTPHandler) postStateless(w http.ResponseWriter, r *http.Request, m *m
 	}
 	c := st.attach(w, r)
 	defer c.leave()
+	in := &incoming{message: *m, p: ss.p, rev: newest, a: &arrival{out: st, own: true, header: r.Header, identity: identity}}
+	defer in.endWith(r.Context(), c)()
 	stop := st.keepAlive(h)
-	ss.p.serveLone(r.Context(), &incoming{message: *m, p: ss.p, rev: newest, a: &arrival{out: st, own: true, header: r.Header, identity: identity}})
+	ss.p.serveLone(in)
 	stop()
 	st.finish(c)
+}
+
+// endWith makes the context of a request that is cancelled when its exchange ends, and
+// then does not wait long for a client that does not read.
+func (in *incoming) endWith(exchange context.Context, c *httpConn) (stop func() bool) {
+	ctx, cancel := context.WithCancelCause(context.WithoutCancel(exchange))
+	in.ctx, in.cancel = ctx, func(cause error) {
+		if cancel(cause); cause != nil {
+			c.hurry()
+		}
+	}
+	c.st.lose = in.cancel
+	return context.AfterFunc(exchange, func() {
+		cause := errGone
+		if exchange.Err() == context.DeadlineExceeded {
+			cause = errExpired
+		}
+		in.cancel(cause)
+	})
 }
 
 // lone is the session behind all requests of the stateless era.
@@ -613,14 +640,16 @@ func (h *HTTPHandler) lone() (*session, *Error) {
 	case h.loneSession == nil:
 		ss := h.Server.newSession()
 		ss.host = &h.host
-		ss.lone, ss.p.limit = true, cmp.Or(h.MaxSessions, defaultSessions)
+		ss.lone, ss.p.lent, ss.p.limit = true, true, cmp.Or(h.MaxSessions, defaultSessions)
 		if h.open == nil {
 			h.open = map[*session]func(error){}
 		}
 		h.loneSession = ss
 		h.open[ss] = func(cause error) {
 			ss.p.shut(cause)
-			_ = ss.p.wait()
+			if err := ss.p.wait(); err != nil {
+				h.log().Warn("mcp: requests without a session ended", "error", err)
+			}
 			ss.end()
 			h.dismiss(ss)
 		}
@@ -663,11 +692,14 @@ func (h *HTTPHandler) enroll(s *session, end func(cause error)) *Error {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	limit := cmp.Or(h.MaxSessions, defaultSessions)
+	limit, open := cmp.Or(h.MaxSessions, defaultSessions), len(h.open)
+	if h.loneSession != nil { // which is none
+		open--
+	}
 	switch {
 	case h.draining:
 		return errDraining
-	case len(h.open) >= limit:
+	case open >= limit:
 		return Errorf(CodeInternalError, "too many sessions: the limit is %d", limit).
 			WithHTTP(http.StatusServiceUnavailable, http.Header{"Retry-After": {"10"}})
 	case h.open == nil:
@@ -687,7 +719,10 @@ func (h *HTTPHandler) dismiss(s *session) {
 var errDraining = Errorf(CodeInternalError, "the server is shutting down").
 	WithHTTP(http.StatusServiceUnavailable, http.Header{"Retry-After": {"10"}})
 
-var errGone = errors.New("mcp: the client closed the connection")
+var (
+	errGone    = errors.New("mcp: the client closed the connection")
+	errExpired = errors.New("mcp: the identity of the caller has expired")
+)
 
 // exchange serves the messages of a POST in a session.
 func (h *HTTPHandler) exchange(w http.ResponseWriter, r *http.Request, s *httpSession, f *frame, identity *Identity, opens bool) {
@@ -1042,6 +1077,7 @@ type httpStream struct {
 	plain   bool // the reply must not become a stream before its answer
 	stream  bool // the reply must be a stream of events
 	retry   time.Duration
+	lose    func(error) // told that the connection is lost, where nobody comes back; may be nil
 
 	over  chan struct{} // closed when nothing more will be sent
 	kept  int           // events that the session keeps; guarded by s.mu
@@ -1070,6 +1106,7 @@ type httpConn struct {
 	mu      sync.Mutex // guards the fields below; not held while writing
 	till    time.Time  // the write deadline; zero: none
 	writing bool
+	hurried bool // writes have little time
 	dead    bool // nothing more may be written, or the exchange is over
 }
 
@@ -1109,8 +1146,12 @@ func (c *httpConn) arm() bool {
 		return false
 	}
 	c.writing = true
-	if now := time.Now(); c.till.Sub(now) < writeTimeout-time.Second {
-		c.till = now.Add(writeTimeout)
+	limit := writeTimeout
+	if c.hurried {
+		limit = partingTime
+	}
+	if now := time.Now(); c.till.Sub(now) < limit-time.Second {
+		c.till = now.Add(limit)
 		_ = c.rc.SetWriteDeadline(c.till)
 	}
 	return true
@@ -1123,6 +1164,20 @@ func (c *httpConn) unstick() {
 	c.mu.Unlock()
 	if writing {
 		c.cut()
+	}
+}
+
+// hurry leaves a client little time for the write that goes on, and for each after it.
+func (c *httpConn) hurry() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.dead || c.hurried {
+		return
+	}
+	c.hurried, c.till = true, time.Time{}
+	if c.writing {
+		c.till = time.Now().Add(partingTime)
+		_ = c.rc.SetWriteDeadline(c.till)
 	}
 }
 
@@ -1314,6 +1369,9 @@ func (st *httpStream) writeLocked(text []byte) {
 	if err := c.write(text, true); err != nil {
 		st.log.Debug("mcp: a stream lost its connection", "error", err)
 		st.detachLocked(c)
+		if st.lose != nil {
+			st.lose(errGone)
+		}
 	}
 }
 
