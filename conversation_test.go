@@ -4,7 +4,9 @@ import (
 	"bufio"
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -25,7 +27,8 @@ import (
 // Wherever the peer is not expected to speak, it must be silent, and all that it says
 // must fit the official schema of the revision that was agreed on. Conversations run
 // in a bubble (testing/synctest): nothing waits for real, and at the end no
-// goroutine may be left.
+// goroutine may be left. A requestState, which is never the same twice, is written "#1",
+// the next one "#2".
 //
 // subject is given the peer's end of the connection; it runs until the input ends.
 func talk(t *testing.T, subject func(ctx context.Context, c Conn), script string) {
@@ -46,6 +49,7 @@ func talk(t *testing.T, subject func(ctx context.Context, c Conn), script string
 			case "", "#":
 			case ">":
 				said.silent(t, n)
+				text = said.states.fill(text)
 				said.log(false, text)
 				if _, err := io.WriteString(say, text+"\n"); err != nil {
 					t.Errorf("line %d: the peer does not read: %v", n+1, err)
@@ -89,6 +93,39 @@ type transcript struct {
 	anyhow  []string // expected lines that may still come in any order
 	started int
 	all     []wireLine
+	states  stateBook
+}
+
+// A stateBook knows each requestState that was seen.
+type stateBook struct {
+	mu   sync.Mutex // guards seen
+	seen []string
+}
+
+var stateMember = regexp.MustCompile(`"requestState":"([^"]*)"`)
+
+// mask writes the number of each requestState in its place.
+func (b *stateBook) mask(text string) string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return stateMember.ReplaceAllStringFunc(text, func(member string) string {
+		state := stateMember.FindStringSubmatch(member)[1]
+		n := slices.Index(b.seen, state)
+		if n < 0 {
+			n, b.seen = len(b.seen), append(b.seen, state)
+		}
+		return fmt.Sprintf(`"requestState":"#%d"`, n+1)
+	})
+}
+
+// fill is the reverse; what stands behind the number stays there.
+func (b *stateBook) fill(text string) string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for n, state := range b.seen {
+		text = strings.ReplaceAll(text, fmt.Sprintf(`"requestState":"#%d`, n+1), `"requestState":"`+state)
+	}
+	return text
 }
 
 // A wireLine is a line that went over the wire.
@@ -110,7 +147,7 @@ func (tr *transcript) record(r io.Reader) {
 		if line != "" {
 			tr.log(true, strings.TrimSuffix(line, "\n"))
 			tr.mu.Lock()
-			tr.lines = append(tr.lines, strings.TrimSuffix(line, "\n"))
+			tr.lines = append(tr.lines, tr.states.mask(strings.TrimSuffix(line, "\n")))
 			tr.mu.Unlock()
 		}
 		if err != nil {

@@ -1465,19 +1465,19 @@ func (st *httpStream) finish(c *httpConn) {
 	if st.conn.Load() != c {
 		return
 	}
+	status, header := http.StatusOK, http.Header(nil)
+	if e := st.err; e != nil {
+		header = e.header
+		status = cmp.Or(e.status, statusOf(e.Code))
+	}
 	switch {
 	case st.begun:
 	case st.body == nil: // a cancelled request: neither form has room for no answer but a stream
 		c.startEvents()
-	case st.stream && (st.err == nil || st.err.status == 0): // a status needs a reply that has one
+	case st.stream && status == http.StatusOK: // a status needs a reply that has one
 		st.beginLocked()
 		st.eventLocked(st.body.b)
 	default:
-		status, header := http.StatusOK, http.Header(nil)
-		if e := st.err; e != nil {
-			header = e.header
-			status = cmp.Or(e.status, statusOf(e.Code))
-		}
 		startJSON(c.w, len(st.body.b), status, header)
 		_ = c.write(st.body.b, false)
 	}

@@ -35,6 +35,8 @@ type web struct {
 	open  []*exchange
 	conns []net.Conn
 
+	states stateBook
+
 	mu   sync.Mutex // guards wire
 	wire []wireLine
 }
@@ -299,7 +301,7 @@ func (x *exchange) sees(want string) {
 	synctest.Wait()
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	got := strings.TrimSpace(x.head + "\n" + string(x.body.Bytes()[x.seen:]))
+	got := strings.TrimSpace(x.head + "\n" + x.c.states.mask(string(x.body.Bytes()[x.seen:])))
 	if x.events && x.seen < x.body.Len() && !bytes.HasSuffix(x.body.Bytes(), []byte("\n\n")) {
 		got += "\n(incomplete)"
 	}

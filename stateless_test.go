@@ -1,0 +1,409 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+	"testing/synctest"
+)
+
+var metaWord = regexp.MustCompile(`META(?:<([^|>]*)\|?([^>]*)>)?`)
+
+// modern resolves the abbreviations of conversations of the stateless era. META is the
+// _meta of a request, META<{...}> that of a client with capabilities, META<{...}|...> with
+// more members. INFO is that of a result, DONE what a complete result begins with, ASK
+// one that asks; SUB(id) is that of a notification of a subscription.
+func modern(text string) string {
+	text = metaWord.ReplaceAllStringFunc(text, func(word string) string {
+		part := metaWord.FindStringSubmatch(word)
+		if part[1] == "" {
+			part[1] = "{}"
+		}
+		if part[2] != "" {
+			part[2] = "," + part[2]
+		}
+		return `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":` + part[1] + part[2] + `}`
+	})
+	text = regexp.MustCompile(`SUB\(([^)]*)\)`).ReplaceAllString(text, `"_meta":{"io.modelcontextprotocol/subscriptionId":$1}`)
+	text = strings.NewReplacer("DONE", `"resultType":"complete",INFO`, "ASK", `"resultType":"input_required",INFO`).Replace(text)
+	return strings.ReplaceAll(text, "INFO", `"_meta":{"io.modelcontextprotocol/serverInfo":{"name":"test","version":"1"}}`)
+}
+
+// alone posts a request of the stateless era, with the headers that belong to it.
+func (c *web) alone(text string, header ...string) *exchange {
+	c.t.Helper()
+	text = c.states.fill(modern(text))
+	m := parseFrame([]byte(text)).messages[0]
+	own := []string{"MCP-Protocol-Version: 2026-07-28", "Mcp-Method: " + m.method}
+	if name := m.params.member(nameOf(m.method)); name.kind() == kindString {
+		own = append(own, "Mcp-Name: "+encodeHeader(name.str()))
+	}
+	return c.post(text, append(own, header...)...)
+}
+
+// request is a request of the stateless era with id 1; members follow its _meta.
+func request(method, members string) string {
+	if members != "" {
+		members = "," + members
+	}
+	return `{"jsonrpc":"2.0","id":1,"method":"` + method + `","params":{META` + members + `}}`
+}
+
+// everyWay says each line to a server on a pipe and over HTTP, and wants the same
+// answer: "request", then "answer" with its HTTP status in front.
+func everyWay(t *testing.T, s func() *Server, lines ...string) {
+	t.Helper()
+	var script strings.Builder
+	for i := 0; i < len(lines); i += 2 {
+		_, answer, _ := strings.Cut(lines[i+1], " ")
+		fmt.Fprintf(&script, "> %s\n< %s\n", modern(lines[i]), modern(answer))
+	}
+	talk(t, serve(s()), script.String())
+	h := &HTTPHandler{Server: s()}
+	talkHTTP(t, h, nil, func(c *web) {
+		for i := 0; i < len(lines); i += 2 {
+			status, answer, _ := strings.Cut(modern(lines[i+1]), " ")
+			c.alone(lines[i]).sees(status + " application/json\n" + answer)
+		}
+	})
+}
+
+// gives and fails are answers to request, as everyWay wants them.
+func gives(members string) string { return `200 {"jsonrpc":"2.0","id":1,"result":{` + members + `}}` }
+
+func fails(status, code int, message string) string {
+	return fmt.Sprintf(`%d {"jsonrpc":"2.0","id":1,"error":{"code":%d,"message":%s}}`, status, code, quoted(message))
+}
+
+const (
+	echoHi = `"name":"echo","arguments":{"text":"hi"}`
+	saysHi = `DONE,"content":[{"type":"text","text":"hi"}]`
+	noted  = `"ttlMs":0,"cacheScope":"private"`
+)
+
+// A request needs nothing before it; what is removed is not found, even where the same
+// server still has it for sessions.
+//
+// BASE-011 BASE-019 BASE-037 BASE-038 BASE-039 BASE-089 BASE-092 BASE-173 BASE-177 BASE-190 BASE-291 BASE-294 BASE-297 BASE-298
+// BASE-299 BASE-303 BASE-383 BASE-389 FEAT-204 FEAT-205 FEAT-228 FEAT-546 EDGE-143 EDGE-147
+func TestStatelessMethods(t *testing.T) {
+	server := func() *Server {
+		s := newServer(t, &ServerOptions{Instructions: "Be nice.", Subscribe: func(context.Context, *Request, string) error { return nil }})
+		must(t, AddTool(s, &Tool{Name: "echo"}, func(_ context.Context, _ *Request, in echoInput) (string, error) { return in.Text, nil }),
+			s.AddResource(&Resource{URI: "x:y", Name: "n"}, func(context.Context, *Request, *ReadResourceParams) (*ReadResourceResult, error) {
+				return &ReadResourceResult{Contents: []*ResourceContents{TextContents("x:y", "", "t")}}, nil
+			}))
+		return s
+	}
+	lines := []string{
+		request("server/discover", ""), gives(`DONE,` + noted + `,"supportedVersions":["2026-07-28","2025-11-25","2025-06-18","2025-03-26","2024-11-05"],` +
+			`"capabilities":{"logging":{},"resources":{"subscribe":true,"listChanged":true},"tools":{"listChanged":true}},"instructions":"Be nice."`),
+		request("tools/call", echoHi), gives(saysHi),
+		request("tools/list", ""), gives(`DONE,` + noted + `,"tools":[{"name":"echo","inputSchema":{"type":"object","properties":{"text":{"type":"string"}},"required":["text"],"additionalProperties":false}}]`),
+		request("resources/list", ""), gives(`DONE,` + noted + `,"resources":[{"uri":"x:y","name":"n"}]`),
+		request("resources/templates/list", ""), gives(`DONE,` + noted + `,"resourceTemplates":[]`),
+		request("resources/read", `"uri":"x:y"`), gives(`DONE,` + noted + `,"contents":[{"uri":"x:y","text":"t"}]`),
+		request("resources/read", `"uri":"x:z"`), `200 {"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"resource not found","data":{"uri":"x:z"}}}`,
+		request("tools/call", `"name":"none"`), fails(200, -32602, `unknown tool "none"`),
+		request("prompts/list", ""), fails(404, -32601, `method "prompts/list" is not offered by this server`),
+		request("completion/complete", ""), fails(404, -32601, `method "completion/complete" is not offered by this server`),
+	}
+	for _, method := range []string{"initialize", "ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe", "tasks/list", "tasks/result",
+		"roots/list", "sampling/createMessage", "elicitation/create", "unknown/method", "Tools/list"} {
+		lines = append(lines, request(method, ""), fails(404, -32601, fmt.Sprintf("method %q not found", method)))
+	}
+	everyWay(t, server, lines...)
+}
+
+// What is wrong with a request is found in a fixed order, and has the same answer on a
+// pipe as over HTTP, where no header is wrong.
+//
+// BASE-012 BASE-040 BASE-043 BASE-091 BASE-291 BASE-300 BASE-362 FEAT-232 EDGE-142 EDGE-145 EDGE-146 EDGE-147 EDGE-217 EDGE-231
+func TestStatelessRefusals(t *testing.T) {
+	meta := func(members string) string {
+		return `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{` + members + `}}}`
+	}
+	const (
+		rev  = `"io.modelcontextprotocol/protocolVersion":"2026-07-28"`
+		caps = `"io.modelcontextprotocol/clientCapabilities":`
+		info = `"io.modelcontextprotocol/clientInfo":`
+	)
+	noObject := fails(400, -32602, "_meta: io.modelcontextprotocol/clientCapabilities must be an object")
+	everyWay(t, func() *Server { return testServer(t, &ServerOptions{HasPrompts: true}) },
+		meta(rev), noObject,
+		meta(rev+`,`+caps+`null`), noObject,
+		meta(rev+`,`+caps+`[]`), noObject,
+		meta(rev+`,`+caps+`{"sampling":true}`), fails(400, -32602, "_meta: io.modelcontextprotocol/clientCapabilities: sampling: want an object, got true"),
+		meta(rev+`,`+caps+`{},`+info+`{"version":"1"}`), fails(400, -32602, "_meta: io.modelcontextprotocol/clientInfo: name: missing"),
+		meta(rev+`,`+caps+`{},`+info+`"me"`), fails(400, -32602, "_meta: io.modelcontextprotocol/clientInfo: want an object, got a string"),
+		meta(rev+`,`+caps+`{},"io.modelcontextprotocol/logLevel":"verbose"`), fails(400, -32602, `_meta: io.modelcontextprotocol/logLevel must be one of ["debug" "info" "notice" "warning" "error" "critical" "alert" "emergency"], not "verbose"`),
+		meta(rev+`,`+caps+`{},"io.modelcontextprotocol/logLevel":3`), fails(400, -32602, `_meta: io.modelcontextprotocol/logLevel must be one of ["debug" "info" "notice" "warning" "error" "critical" "alert" "emergency"], not 3`),
+		meta(rev+`,`+caps+`{},"progressToken":1.5`), fails(200, -32602, "_meta.progressToken must be a string or an integer, not 1.5"),
+		request("tools/list", `"cursor":5`), fails(200, -32602, "tools/list: invalid parameters: cursor: want a string, got a number"),
+		request("tools/list", `"cursor":"x"`), fails(200, -32602, `cursor "x" is not one of this list`),
+		request("tools/call", `"name":"echo","arguments":[]`), fails(200, -32602, "tools/call: arguments must be an object, not []"),
+		request("tools/call", `"name":"echo","arguments":{}`), gives(`DONE,"content":[{"type":"text","text":"invalid arguments for tool \"echo\": the value: \"text\" is missing"}],"isError":true`),
+		request("tools/call", `"name":"ask","inputResponses":"x"`), fails(200, -32602, `inputResponses must be an object, not "x"`),
+		request("tools/call", `"name":"ask","inputResponses":null`), fails(200, -32602, `inputResponses must be an object, not null`),
+		request("tools/call", `"name":"ask","requestState":5`), fails(200, -32602, `requestState must be a string, not 5`),
+		request("tools/call", `"name":"boom"`), fails(200, -32603, "internal error"),
+	)
+	unserved := func(name string) string {
+		return `400 {"jsonrpc":"2.0","id":1,"error":{"code":-32022,"message":"revision \"` + name + `\" is not served","data":{"requested":"` + name + `","supported":["2026-07-28","2025-11-25","2025-06-18","2025-03-26","2024-11-05"]}}}`
+	}
+	talk(t, serve(testServer(t, nil)), modern(`
+		> `+meta(`"io.modelcontextprotocol/protocolVersion":"1900-01-01"`)+`
+		< `+unserved("1900-01-01")[4:]+`
+		> `+meta(`"io.modelcontextprotocol/protocolVersion":5`)+`
+		< {"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"_meta: io.modelcontextprotocol/protocolVersion must name the revision; this server speaks 2026-07-28, 2025-11-25, 2025-06-18, 2025-03-26, 2024-11-05"}}
+		> {"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{META}}
+		< {"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"subscriptions/listen: invalid parameters: notifications: missing"}}
+		> {"jsonrpc":"2.0","id":1,"method":"notifications/example","params":{META}}
+		< {"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":"notifications/example is a notification and must have no id"}}
+		> `+request("server/discover", "")+`
+		< {"jsonrpc":"2.0","id":1,"result":{DONE,`+noted+`,"supportedVersions":["2026-07-28","2025-11-25","2025-06-18","2025-03-26","2024-11-05"],"capabilities":{"logging":{},"tools":{"listChanged":true}}}}
+	`))
+	h := &HTTPHandler{Server: testServer(t, nil)}
+	talkHTTP(t, h, nil, func(c *web) {
+		for _, name := range []string{"1900-01-01", "v999.0.0", "2099-01-01", "9999"} {
+			for _, method := range []string{"tools/list", "server/discover"} {
+				text := strings.Replace(modern(request(method, "")), "2026-07-28", name, 1)
+				c.alone(text, "MCP-Protocol-Version: "+name).sees(strings.Replace(unserved(name), "400 ", "400 application/json\n", 1))
+			}
+		}
+		c.alone(`{"jsonrpc":"2.0","id":1,"method":"notifications/example","params":{META}}`).
+			sees(refusedFor("1", 400, -32600, "notifications/example is a notification and must have no id"))
+		c.alone(`{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{META}}`).
+			sees("200 text/event-stream\n: ok\n\ndata: " + fails(0, -32602, "subscriptions/listen: invalid parameters: notifications: missing")[2:] + "\n$")
+		// What has a status of its own is no stream, not even where all else is.
+		c.alone(`{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{META,"notifications":{}}}`, "Mcp-Method: tools/list").
+			sees(refusedFor("1", 400, -32020, `Mcp-Method is "tools/list", but the method is "subscriptions/listen"`))
+		c.alone(request("ping", ""), "Accept: text/event-stream").sees(refusedFor("1", 404, -32601, `method "ping" not found`))
+	})
+}
+
+// The headers repeat what the body says, or the request is refused with its id.
+//
+// BASE-042 BASE-187 BASE-211 BASE-212 BASE-216 BASE-307 BASE-310 BASE-315 BASE-316 BASE-319 BASE-337 FEAT-090 FEAT-091 EDGE-138
+// EDGE-139 EDGE-140 EDGE-148 EDGE-149 EDGE-150 EDGE-151 EDGE-152 EDGE-157 EDGE-158 EDGE-159 E7.16 E7.18 E7.19
+func TestStatelessHeaders(t *testing.T) {
+	s := testServer(t, nil)
+	must(t, s.AddTool(&Tool{Name: "mirror", InputSchema: json.RawMessage(`{"type":"object","properties":{"v":{"type":"string","x-mcp-header":"Region"},"n":{"type":"integer","x-mcp-header":"Count"}}}`)},
+		func(context.Context, *Request, *CallToolParams) (*CallToolResult, error) { return &CallToolResult{}, nil }),
+		s.AddPrompt(&Prompt{Name: "héllo"}, func(context.Context, *Request, *GetPromptParams) (*GetPromptResult, error) { return &GetPromptResult{}, nil }))
+	call := func(members string) string { return request("tools/call", members) }
+	mirrored := func(args string) string { return call(`"name":"mirror","arguments":` + args) }
+	const (
+		speaks = "this server speaks 2026-07-28, 2025-11-25, 2025-06-18, 2025-03-26, 2024-11-05"
+		done   = `{"jsonrpc":"2.0","id":1,"result":{DONE,"content":[]}}`
+	)
+	h := &HTTPHandler{Server: s}
+	talkHTTP(t, h, nil, func(c *web) {
+		for _, tt := range []struct {
+			body, header, want string // want: a message, or "{" and more for a result
+		}{
+			{call(echoHi), "-MCP-Protocol-Version", "the header MCP-Protocol-Version is missing; " + speaks},
+			{call(echoHi), "MCP-Protocol-Version: 2025-11-25", `MCP-Protocol-Version is "2025-11-25", but _meta says "2026-07-28"`},
+			{call(echoHi), "MCP-Protocol-Version: v999.0.0", `MCP-Protocol-Version is "v999.0.0", but _meta says "2026-07-28"`},
+			{call(echoHi), "+MCP-Protocol-Version: 2026-07-28", `MCP-Protocol-Version is "2026-07-28, 2026-07-28", but _meta says "2026-07-28"`},
+			{strings.Replace(modern(call(echoHi)), "2026-07-28", "2025-11-25", 1), "X: y", `MCP-Protocol-Version is "2026-07-28", but _meta says "2025-11-25"`},
+			{strings.Replace(modern(call(echoHi)), "2026-07-28", "v999.0.0", 1), "X: y", `MCP-Protocol-Version is "2026-07-28", but _meta says "v999.0.0"`},
+			{call(echoHi), "-Mcp-Method", "the header Mcp-Method is missing"},
+			{call(echoHi), "Mcp-Method: tools/list", `Mcp-Method is "tools/list", but the method is "tools/call"`},
+			{call(echoHi), "Mcp-Method: TOOLS/CALL", `Mcp-Method is "TOOLS/CALL", but the method is "tools/call"`},
+			{call(echoHi), "+Mcp-Method: tools/call", `Mcp-Method is "tools/call, tools/call", but the method is "tools/call"`},
+			{call(echoHi), "Mcp-Method: =?base64?dG9vbHMvY2FsbA==?=", `Mcp-Method is "=?base64?dG9vbHMvY2FsbA==?=", but the method is "tools/call"`},
+			{call(echoHi), "-Mcp-Name", "the header Mcp-Name is missing"},
+			{call(echoHi), "Mcp-Name: boom", `Mcp-Name is "boom", but name is "echo"`},
+			{call(echoHi), "Mcp-Name: Echo", `Mcp-Name is "Echo", but name is "echo"`},
+			{call(echoHi), "+Mcp-Name: echo", "Mcp-Name comes 2 times"},
+			{call(echoHi), "Mcp-Name: =?base64?ZWNobw?=", "Mcp-Name: it is not the base64 form of a text"},
+			{call(echoHi), "Mcp-Name: \x80", "Mcp-Name: it has characters that are no visible ASCII"},
+			{call(`"arguments":{}`), "X: y", "the header Mcp-Name is missing"},
+			{request("resources/read", `"uri":"x:y"`), "Mcp-Name: x:z", `Mcp-Name is "x:z", but uri is "x:y"`},
+			{request("prompts/get", `"name":"p"`), "-Mcp-Name", "the header Mcp-Name is missing"},
+
+			{call(echoHi), "Mcp-Name: =?base64?ZWNobw==?=", strings.Replace(done, `"content":[]`, saysHi[5:], 1)},
+			{call(echoHi), "Mcp-Name:    echo  ", strings.Replace(done, `"content":[]`, saysHi[5:], 1)},
+			{call(echoHi), "mcp-METHOD: tools/call", strings.Replace(done, `"content":[]`, saysHi[5:], 1)},
+			{call(echoHi), "Mcp-Session-Id: ABCDEFGHIJKLMNOPQRSTUVWXYZ", strings.Replace(done, `"content":[]`, saysHi[5:], 1)},
+			{call(echoHi), "Last-Event-ID: 1_1", strings.Replace(done, `"content":[]`, saysHi[5:], 1)},
+			{call(echoHi), "Mcp-Param-Zzz: y", strings.Replace(done, `"content":[]`, saysHi[5:], 1)},
+			{request("prompts/get", `"name":"h\u00e9llo"`), "Mcp-Name: =?base64?aMOpbGxv?=", strings.Replace(done, "content", "messages", 1)},
+			{mirrored(`{}`), "X: y", done},
+			{mirrored(`{"v":null}`), "X: y", strings.Replace(done, `"content":[]`, `"content":[{"type":"text","text":"invalid arguments for tool \"mirror\": /v: want string, got null"}],"isError":true`, 1)},
+			{mirrored(`{"v":""}`), "Mcp-Param-Region: ", done},
+			{mirrored(`{"v":"x"}`), "mcp-param-REGION: x", done},
+			{mirrored(`{"n":42}`), "Mcp-Param-Count: 42.0", done},
+			{mirrored(`{"v":"x"}`), "X: y", "Mcp-Param-Region and the argument v: one of them is missing"},
+			{mirrored(`{"v":null}`), "Mcp-Param-Region: x", "Mcp-Param-Region and the argument v: one of them is missing"},
+			{mirrored(`{"v":"x"}`), "Mcp-Param-Region: y", `Mcp-Param-Region is "y", but the argument v is "x"`},
+			{mirrored(`{"n":9007199254740992}`), "Mcp-Param-Count: 9007199254740992", "Mcp-Param-Count: n is 9007199254740992; only integers up to 2^53-1 can stand in a header"},
+		} {
+			want := "200 application/json\n" + modern(tt.want)
+			if tt.want[0] != '{' {
+				want = refusedFor("1", 400, -32020, tt.want)
+			}
+			c.alone(tt.body, tt.header).sees(want)
+		}
+		c.alone(request("tools/list", ""), "Mcp-Name: any", "-Mcp-Method", "Mcp-Method: tools/list", "MCP-Protocol-Version: 2026-07-27").
+			sees(refusedFor("1", 400, -32020, `MCP-Protocol-Version is "2026-07-27", but _meta says "2026-07-28"`))
+		c.alone(call(`"arguments":{}`), "Mcp-Name: ").sees(refusedFor("1", 200, -32602, "tools/call: invalid parameters: name: missing"))
+		c.alone(call(`"name":"none","arguments":{"v":"x"}`), "Mcp-Param-Region: y").sees(refusedFor("1", 200, -32602, `unknown tool "none"`))
+		c.alone(request("completion/complete", ""), "Mcp-Name: any").sees(refusedFor("1", 404, -32601, `method "completion/complete" is not offered by this server`))
+		// The key may be missing: then nothing differs.
+		c.post(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, "MCP-Protocol-Version: 2026-07-28", "Mcp-Method: tools/list").
+			sees(refusedFor("1", 400, -32602, "_meta: io.modelcontextprotocol/protocolVersion must name the revision; "+speaks))
+		// Nothing is demanded of notifications. They have no effect, and are not answered.
+		for _, note := range []string{"notifications/cancelled", "notifications/initialized", "notifications/roots/list_changed", "notifications/elicitation/complete", "notifications/example"} {
+			c.post(`{"jsonrpc":"2.0","method":"`+note+`"}`, "MCP-Protocol-Version: 2026-07-28").sees("202")
+			c.post(`{"jsonrpc":"2.0","method":"` + note + `","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}`).sees("202")
+		}
+		// What is no request is refused.
+		c.post(`{"jsonrpc":"2.0","id":7,"result":{}}`, "MCP-Protocol-Version: 2026-07-28").sees(refusedFor("7", 400, -32600, "nothing was asked that this could answer"))
+		c.post(`{"jsonrpc":"2.0"}`, "MCP-Protocol-Version: 2026-07-28").sees(refused(400, -32600, "invalid message: no method"))
+		c.post(`{"jsonrpc":"2.0","id":null,"method":"tools/list"}`, "MCP-Protocol-Version: 2026-07-28").sees(refused(400, -32600, "invalid message: id null is neither a string nor an integer"))
+		c.post("["+modern(call(echoHi))+"]", "MCP-Protocol-Version: 2026-07-28").sees(refused(400, -32600, "batches are not part of this revision"))
+		c.alone(request("subscriptions/listen", `"notifications":{}`), "Accept: application/json").
+			sees(refusedFor("1", 406, -32600, "subscriptions/listen is answered with text/event-stream, which Accept does not allow"))
+	})
+}
+
+// One server serves both eras on one pipe, and each request is judged by itself.
+//
+// BASE-089 BASE-096 BASE-280 BASE-281 BASE-292 FEAT-543 FEAT-547 EDGE-141 E4.7
+func TestErasOnOnePipe(t *testing.T) {
+	s := testServer(t, nil)
+	addTool(t, s, "who", func(ctx context.Context, r *Request) (string, error) {
+		return fmt.Sprint(r.Revision, " ", r.Client.Name, " sampling: ", r.Capabilities.Sampling != nil), nil
+	})
+	who := func(id int, meta string) string {
+		return fmt.Sprintf(`> {"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"who"%s}}`, id, meta)
+	}
+	says := func(id int, more, text string) string {
+		return fmt.Sprintf(`< {"jsonrpc":"2.0","id":%d,"result":{%s"content":[{"type":"text","text":%q}]}}`, id, more, text)
+	}
+	const old = `,"_meta":{"io.modelcontextprotocol/protocolVersion":"2025-11-25","io.modelcontextprotocol/clientCapabilities":{"sampling":{}}}`
+	talk(t, serve(s), modern(strings.Join([]string{
+		`> {"jsonrpc":"2.0","id":1,"method":"server/discover","params":{META}}`,
+		`< {"jsonrpc":"2.0","id":1,"result":{DONE,` + noted + `,"supportedVersions":["2026-07-28","2025-11-25","2025-06-18","2025-03-26","2024-11-05"],"capabilities":{"logging":{},"tools":{"listChanged":true}}}}`,
+		who(2, `,META<{"sampling":{}}|"io.modelcontextprotocol/clientInfo":{"name":"a","version":"1"}>`), says(2, "DONE,", "2026-07-28 a sampling: true"),
+		who(3, `,META`), says(3, "DONE,", "2026-07-28  sampling: false"),
+		// The handshake of the other era is still to come, and changes nothing here.
+		who(4, old), `< {"jsonrpc":"2.0","id":4,"error":{"code":-32600,"message":"not initialized: send initialize first"}}`,
+		`> {"jsonrpc":"2.0","method":"notifications/example"}`,
+		hello("2025-11-25", "{}"),
+		who(5, ``), says(5, "", "2025-11-25 t sampling: false"),
+		who(6, `,META<|"io.modelcontextprotocol/clientInfo":{"name":"b","version":"1"}>`), says(6, "DONE,", "2026-07-28 b sampling: false"),
+		who(7, old), says(7, "", "2025-11-25 t sampling: false"),
+		who(8, `,"_meta":{"io.modelcontextprotocol/protocolVersion":"1900-01-01"}`),
+		`< {"jsonrpc":"2.0","id":8,"error":{"code":-32022,"message":"revision \"1900-01-01\" is not served","data":{"requested":"1900-01-01","supported":["2026-07-28","2025-11-25","2025-06-18","2025-03-26","2024-11-05"]}}}`,
+		who(9, `,META`), says(9, "DONE,", "2026-07-28  sampling: false"),
+		`> {"jsonrpc":"2.0","id":10,"method":"ping"}`, `< {"jsonrpc":"2.0","id":10,"result":{}}`,
+		`> {"jsonrpc":"2.0","id":11,"method":"ping","params":{META}}`, `< {"jsonrpc":"2.0","id":11,"error":{"code":-32601,"message":"method \"ping\" not found"}}`,
+		`> {"jsonrpc":"2.0","id":12,"method":"server/discover"}`, `< {"jsonrpc":"2.0","id":12,"error":{"code":-32601,"message":"method \"server/discover\" not found"}}`,
+		`> {"jsonrpc":"2.0","id":13,"method":"subscriptions/listen","params":{"notifications":{}}}`, `< {"jsonrpc":"2.0","id":13,"error":{"code":-32601,"message":"method \"subscriptions/listen\" not found"}}`,
+		// A cancellation needs no _meta.
+		`> {"jsonrpc":"2.0","id":14,"method":"tools/call","params":{"name":"slow",META}}`,
+		`> {"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":14}}`,
+		`. 1h`,
+		`> {"jsonrpc":"2.0","id":14,"method":"ping"}`, `< {"jsonrpc":"2.0","id":14,"result":{}}`,
+	}, "\n")))
+}
+
+// The same over HTTP, where requests of both eras come in at one endpoint.
+//
+// BASE-096 BASE-105 BASE-181 BASE-191 BASE-210 BASE-215 EDGE-144
+func TestErasOnOneEndpoint(t *testing.T) {
+	h := &HTTPHandler{Server: testServer(t, nil), MaxSessions: 1}
+	talkHTTP(t, h, nil, func(c *web) {
+		c.alone(request("tools/call", echoHi)).sees("200 application/json\n" + modern(gives(saysHi)[4:]))
+		c.hello("2025-11-25", "{}") // there is room: what stands alone is no session
+		c.post(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{`+echoHi+`}}`).sees(`200 application/json
+			{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"hi"}]}}`)
+		c.alone(request("tools/call", echoHi)).sees("200 application/json\n" + modern(gives(saysHi)[4:]))
+		c.post(strings.ReplaceAll(modern(request("ping", "")), "2026-07-28", "2025-11-25")).sees("200 application/json\n" + `{"jsonrpc":"2.0","id":1,"result":{}}`)
+	})
+	const names = "the header MCP-Protocol-Version is missing; this server speaks 2026-07-28"
+	h = &HTTPHandler{Server: testServer(t, &ServerOptions{Revisions: []string{Revision20260728}})}
+	talkHTTP(t, h, nil, func(c *web) {
+		c.post(initializeA).sees(refusedFor("1", 400, -32020, names))
+		c.post(modern(request("tools/list", ""))).sees(refusedFor("1", 400, -32020, names))
+		for _, method := range []string{"GET", "DELETE"} {
+			c.send(method, "", "Accept: text/event-stream").sees(refused(405, -32600, "method "+method+" is not served here; allowed: POST", "Allow: POST"))
+		}
+		c.post("[" + pingA + "]").sees(refused(400, -32600, "batches are not part of this revision"))
+		c.alone(request("server/discover", "")).sees("200 application/json\n" + modern(gives(`DONE,`+noted+`,"supportedVersions":["2026-07-28"],"capabilities":{"logging":{},"tools":{"listChanged":true}}`)[4:]))
+		c.alone(strings.ReplaceAll(modern(request("tools/list", "")), "2026-07-28", "2025-11-25"), "MCP-Protocol-Version: 2025-11-25").
+			sees(`400 application/json
+			{"jsonrpc":"2.0","id":1,"error":{"code":-32022,"message":"revision \"2025-11-25\" is not served","data":{"requested":"2025-11-25","supported":["2026-07-28"]}}}`)
+	})
+	h = &HTTPHandler{Server: testServer(t, &ServerOptions{Revisions: sessionRevisions()})}
+	talkHTTP(t, h, nil, func(c *web) {
+		c.alone(request("tools/list", "")).sees(refusedFor("1", 400, -32600, `MCP-Protocol-Version "2026-07-28" is not one of 2025-11-25, 2025-06-18, 2025-03-26, 2024-11-05`))
+		c.post(modern(request("tools/list", ""))).sees(refusedFor("1", 400, -32600, "no Mcp-Session-Id header: send initialize first, and then the id that its answer has"))
+	})
+}
+
+// A server of this revision only says so to clients of sessions.
+//
+// BASE-056 BASE-105 EDGE-144
+func TestOnlyStateless(t *testing.T) {
+	const names = `{"code":-32602,"message":"_meta: io.modelcontextprotocol/protocolVersion must name the revision; this server speaks 2026-07-28"}}`
+	talk(t, serve(testServer(t, &ServerOptions{Revisions: []string{Revision20260728}})), modern(`
+		> {"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"0"}}}
+		< {"jsonrpc":"2.0","id":1,"error":`+names+`
+		> {"jsonrpc":"2.0","method":"notifications/initialized"}
+		> {"jsonrpc":"2.0","id":2,"method":"ping"}
+		< {"jsonrpc":"2.0","id":2,"error":`+names+`
+		> [{"jsonrpc":"2.0","id":3,"method":"ping"}]
+		< {"jsonrpc":"2.0","error":{"code":-32600,"message":"batches are not part of this revision"}}
+		> {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{META,`+echoHi+`}}
+		< `+gives(saysHi)[4:]+`
+	`))
+}
+
+// BUG-056: over HTTP+SSE, which is older than the revision, it does not exist.
+func TestBUG056NotOverSSE(t *testing.T) {
+	h := &HTTPHandler{Server: testServer(t, nil)}
+	talkHTTP(t, h, h.SSE(), func(c *web) {
+		stream := c.get()
+		synctest.Wait()
+		stream.mu.Lock()
+		endpoint := regexp.MustCompile(`data: (\S+)`).FindStringSubmatch(stream.body.String())
+		stream.seen, stream.head = stream.body.Len(), ""
+		stream.mu.Unlock()
+		if endpoint == nil {
+			t.Fatal("no endpoint")
+		}
+		c.path = endpoint[1]
+		c.post(modern(request("server/discover", ""))).sees("202")
+		stream.sees(`event: message
+			data: {"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"method \"server/discover\" not found"}}`)
+		stream.drop()
+	})
+}
+
+// BUG-052: who asks for a version that is not served learns which are.
+func TestBUG052UnsupportedVersion(t *testing.T) {
+	h := &HTTPHandler{Server: testServer(t, nil)}
+	talkHTTP(t, h, nil, func(c *web) {
+		c.alone(strings.ReplaceAll(modern(request("tools/list", "")), "2026-07-28", "2099-01-01"), "MCP-Protocol-Version: 2099-01-01").sees(`400 application/json
+			{"jsonrpc":"2.0","id":1,"error":{"code":-32022,"message":"revision \"2099-01-01\" is not served","data":{"requested":"2099-01-01","supported":["2026-07-28","2025-11-25","2025-06-18","2025-03-26","2024-11-05"]}}}`)
+	})
+}
+
+// BUG-053: headers and body must agree.
+func TestBUG053HeaderAndBody(t *testing.T) {
+	s := testServer(t, nil)
+	must(t, s.AddPrompt(&Prompt{Name: "héllo"}, func(context.Context, *Request, *GetPromptParams) (*GetPromptResult, error) { return &GetPromptResult{}, nil }))
+	talkHTTP(t, &HTTPHandler{Server: s}, nil, func(c *web) {
+		c.alone(request("tools/list", ""), "Mcp-Method: tools/call").sees(refusedFor("1", 400, -32020, `Mcp-Method is "tools/call", but the method is "tools/list"`))
+		c.alone(request("tools/list", ""), "-Mcp-Method").sees(refusedFor("1", 400, -32020, "the header Mcp-Method is missing"))
+		c.alone(request("tools/call", echoHi), "Mcp-Name: boom").sees(refusedFor("1", 400, -32020, `Mcp-Name is "boom", but name is "echo"`))
+		c.alone(request("prompts/get", `"name":"héllo"`), "Mcp-Name: =?base64?aMOpbGxv?=").sees("200 application/json\n" + modern(gives(`DONE,"messages":[]`)[4:]))
+	})
+}
