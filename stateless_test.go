@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"regexp"
 	"strings"
 	"testing"
@@ -406,4 +407,186 @@ func TestBUG053HeaderAndBody(t *testing.T) {
 		c.alone(request("tools/call", echoHi), "Mcp-Name: boom").sees(refusedFor("1", 400, -32020, `Mcp-Name is "boom", but name is "echo"`))
 		c.alone(request("prompts/get", `"name":"héllo"`), "Mcp-Name: =?base64?aMOpbGxv?=").sees("200 application/json\n" + modern(gives(`DONE,"messages":[]`)[4:]))
 	})
+}
+
+// asking has a tool, a prompt and a resource that ask in two rounds, and a tool for each
+// kind of question.
+func asking(t *testing.T, opts *ServerOptions) *Server {
+	s := testServer(t, opts)
+	two := func(ctx context.Context, r *Request) (string, error) {
+		name, err := r.Ask(ctx, Question{Name: "who", Elicit: form(t, `{"properties":{"name":{"type":"string"}},"required":["name"]}`)})
+		if err != nil {
+			return "", err
+		}
+		rest, err := r.Ask(ctx, Question{Roots: true}, Question{Sample: &CreateMessageParams{MaxTokens: 9, Messages: []*SamplingMessage{{Role: RoleUser, Content: says("Hi")}}}})
+		if err != nil {
+			return "", err
+		}
+		return fmt.Sprint(name[0].Elicit.Action, string(name[0].Elicit.Content), " ", len(rest[0].Roots), " ", rest[1].Sample.Model), nil
+	}
+	addTool(t, s, "two", two)
+	addTool(t, s, "roots", asksRoots)
+	addTool(t, s, "swallow", func(ctx context.Context, r *Request) (string, error) {
+		if _, err := r.Roots(ctx); err != nil {
+			return "nobody told me", nil
+		}
+		return "asked", nil
+	})
+	addTool(t, s, "visit", asksFor(Visit("Pay", "https://example.com/pay")))
+	must(t, s.AddPrompt(&Prompt{Name: "two"}, func(ctx context.Context, r *Request, _ *GetPromptParams) (*GetPromptResult, error) {
+		text, err := two(ctx, r)
+		return &GetPromptResult{Messages: []*PromptMessage{{Role: RoleUser, Content: &TextContent{Text: text}}}}, err
+	}), s.AddResource(&Resource{URI: "x:two", Name: "two"}, func(ctx context.Context, r *Request, p *ReadResourceParams) (*ReadResourceResult, error) {
+		text, err := two(ctx, r)
+		return &ReadResourceResult{Contents: []*ResourceContents{TextContents(p.URI, "", text)}}, err
+	}))
+	return s
+}
+
+const (
+	canAll  = `META<{"elicitation":{},"roots":{},"sampling":{}}>`
+	askWho  = `"who":{"method":"elicitation/create","params":{"message":"m","requestedSchema":{"type":"object","properties":{"name":{"type":"string"}},"required":["name"]}}}`
+	askRest = `"1":{"method":"roots/list","params":{}},"2":{"method":"sampling/createMessage","params":{"messages":[{"role":"user","content":{"type":"text","text":"Hi"}}],"maxTokens":9}}`
+	iAmAda  = `"who":{"action":"accept","content":{"name":"Ada"}}`
+	theRest = `"1":{"roots":[{"uri":"file:///a"}]},"2":{"role":"assistant","content":{"type":"text","text":"Yo"},"model":"m"}`
+)
+
+// A question is a result, and its answer comes with another request. Whatever the
+// client sends again is enough to go on, at a server that knows of nothing.
+//
+// BASE-015 BASE-018 BASE-170 BASE-199 BASE-282 BASE-305 BASE-340 BASE-341 BASE-343 BASE-345 BASE-346 BASE-348 BASE-349 BASE-364
+// BASE-365 BASE-384 FEAT-206 FEAT-245 FEAT-247 FEAT-273 FEAT-342 FEAT-344 FEAT-345 FEAT-354 FEAT-357 FEAT-358 FEAT-360 FEAT-361
+// FEAT-362 FEAT-363 E4.1 E4.4 E4.18
+func TestStatelessAsk(t *testing.T) {
+	for _, c := range []struct{ method, target, done string }{
+		{"tools/call", `"name":"two","arguments":{}`, `DONE,"content":[{"type":"text","text":"accept{\"name\":\"Ada\"} 1 m"}]`},
+		{"prompts/get", `"name":"two"`, `DONE,"messages":[{"role":"user","content":{"type":"text","text":"accept{\"name\":\"Ada\"} 1 m"}}]`},
+		{"resources/read", `"uri":"x:two"`, `DONE,` + noted + `,"contents":[{"uri":"x:two","text":"accept{\"name\":\"Ada\"} 1 m"}]`},
+	} {
+		key := [][]byte{[]byte("0123456789abcdef")}
+		one, other := asking(t, &ServerOptions{StateKeys: key}), asking(t, &ServerOptions{StateKeys: key})
+		say := func(id int, members string) string {
+			return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":%q,"params":{%s,%s%s}}`, id, c.method, canAll, c.target, members)
+		}
+		asks := func(id int, questions string, state int) string {
+			return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"result":{ASK,"inputRequests":{%s},"requestState":"#%d"}}`, id, questions, state)
+		}
+		done := func(id int) string { return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"result":{%s}}`, id, c.done) }
+		steps := [][2]string{
+			{say(1, ""), asks(1, askWho, 1)},
+			{say(2, `,"inputResponses":{`+iAmAda+`},"requestState":"#1"`), asks(2, askRest, 2)},
+			{say(3, `,"inputResponses":{`+theRest+`},"requestState":"#2"`), done(3)},
+			// The same once more: nothing was used up.
+			{say(4, `,"requestState":"#2","inputResponses":{`+theRest+`}`), done(4)},
+			// What is missing is asked for again, what is unknown ignored.
+			{say(5, `,"inputResponses":{"wrong":{"x":1}},"requestState":"#1"`), asks(5, askWho, 3)},
+			{say(6, `,"inputResponses":{"1":{"roots":[]},"x":5,"y":null},"requestState":"#2"`), asks(6, `"2"`+strings.SplitN(askRest, `"2"`, 2)[1], 4)},
+			// What is sealed wins over what is sent beside it.
+			{say(7, `,"inputResponses":{`+theRest+`,"who":{"action":"decline"}},"requestState":"#2"`), done(7)},
+			// Answers need no state.
+			{say(8, `,"inputResponses":{`+iAmAda+`,`+theRest+`}`), done(8)},
+			{say(9, `,"inputResponses":{`+iAmAda+`,`+theRest+`},"requestState":null`), done(9)},
+		}
+		script, s := "", one
+		for _, step := range steps {
+			script += "> " + step[0] + "\n< " + step[1] + "\n"
+		}
+		talk(t, serve(s), modern(script))
+		h, replica := &HTTPHandler{Server: one}, &HTTPHandler{Server: other}
+		turn := 0
+		talkHTTP(t, h, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if turn++; turn%2 == 0 {
+				replica.ServeHTTP(w, r)
+				return
+			}
+			h.ServeHTTP(w, r)
+		}), func(c *web) {
+			for _, step := range steps {
+				c.alone(step[0]).sees("200 application/json\n" + modern(step[1]))
+			}
+			must(t, replica.Shutdown(c.t.Context()))
+		})
+	}
+}
+
+// What a handler does with the error of a question does not decide; what it declares to
+// be the answer does.
+//
+// BASE-041 BASE-293 BASE-342 BASE-347 BASE-362 BASE-363 FEAT-343 FEAT-346 FEAT-347 FEAT-359 E4.2 E4.3 E4.8 E4.17
+func TestStatelessAskRefused(t *testing.T) {
+	server := func() *Server {
+		s := asking(t, &ServerOptions{HasResources: true, Complete: func(ctx context.Context, r *Request, _ *CompleteParams) (*Completion, error) {
+			_, err := r.Roots(ctx)
+			return nil, err
+		}, Intercept: []Interceptor{func(ctx context.Context, r *Request, next func(context.Context) (any, error)) (any, error) {
+			if r.Method == methodTemplatesList {
+				if _, err := r.Roots(ctx); err != nil {
+					return nil, Errorf(7, "%v", err)
+				}
+			}
+			return next(ctx)
+		}}})
+		addTool(t, s, "both", func(ctx context.Context, r *Request) (string, error) {
+			_, err := r.Ask(ctx, Question{Roots: true}, Question{Sample: &CreateMessageParams{MaxTokens: 1, Tools: []*Tool{{Name: "t"}}}})
+			return "", err
+		})
+		addTool(t, s, "wrapped", func(ctx context.Context, r *Request) (string, error) {
+			_, err := r.Roots(ctx)
+			return "", fmt.Errorf("while asking: %w", err)
+		})
+		addTool(t, s, "refuse", func(ctx context.Context, r *Request) (string, error) {
+			_, _ = r.Roots(ctx)
+			return "", Errorf(1001, "no")
+		})
+		addTool(t, s, "twice", func(ctx context.Context, r *Request) (string, error) {
+			_, err := r.Ask(ctx, Question{Name: "q", Roots: true}, Question{Name: "q", Roots: true})
+			return "", err
+		})
+		addTool(t, s, "again", func(ctx context.Context, r *Request) (string, error) {
+			for {
+				if _, err := r.Ask(ctx, Question{Name: "q", Elicit: Confirm("Sure?")}); err != nil {
+					return "", err
+				}
+			}
+		})
+		addTool(t, s, "counted", func(ctx context.Context, r *Request) (string, error) {
+			_, err := r.Ask(ctx, Question{Name: "1", Roots: true}, Question{Roots: true})
+			return "", err
+		})
+		return s
+	}
+	missing := func(what, need string) string {
+		return `400 {"jsonrpc":"2.0","id":1,"error":{"code":-32021,"message":"the client did not declare ` + what + `","data":{"requiredCapabilities":` + need + `}}}`
+	}
+	call := func(members string) string {
+		return strings.Replace(request("tools/call", members), "META", canAll, 1)
+	}
+	toolFails := func(text string) string {
+		return gives(`DONE,"content":[{"type":"text","text":` + quoted(text) + `}],"isError":true`)
+	}
+	const askRoots = `{"method":"roots/list","params":{}}`
+	everyWay(t, server,
+		request("tools/call", `"name":"roots"`), missing("roots", `{"roots":{}}`),
+		request("tools/call", `"name":"both"`), missing("roots, sampling, sampling.tools", `{"roots":{},"sampling":{"tools":{}}}`),
+		call(`"name":"both"`), missing("sampling, sampling.tools", `{"sampling":{"tools":{}}}`),
+		call(`"name":"visit"`), missing("elicitation.url", `{"elicitation":{"url":{}}}`),
+		strings.Replace(request("tools/call", `"name":"ask"`), "META", `META<{"elicitation":{"url":{}}}>`, 1), missing("elicitation.form", `{"elicitation":{"form":{}}}`),
+		call(`"name":"swallow"`), gives(`ASK,"inputRequests":{"1":`+askRoots+`},"requestState":"#1"`),
+		call(`"name":"wrapped"`), gives(`ASK,"inputRequests":{"1":`+askRoots+`},"requestState":"#2"`),
+		call(`"name":"counted"`), gives(`ASK,"inputRequests":{"1":`+askRoots+`,"2":`+askRoots+`},"requestState":"#3"`),
+		call(`"name":"refuse"`), fails(200, 1001, "no"),
+		call(`"name":"twice"`), toolFails(`mcp: two questions of one request have the name "q"`),
+		call(`"name":"again","inputResponses":{"q":{"action":"accept"}}`), toolFails(`mcp: two questions of one request have the name "q"`),
+		call(`"name":"roots","inputResponses":{"1":12345}`), fails(200, -32602, `inputResponses: "1": mcp: invalid response: want an object, got a number`),
+		call(`"name":"roots","inputResponses":{"1":null}`), fails(200, -32602, `inputResponses: "1": mcp: invalid response: roots: missing`),
+		call(`"name":"ask","inputResponses":{"1":{"action":"accept","content":{"name":5}}}`), fails(200, -32602, `inputResponses: "1": mcp: invalid response: name: want a string, got a number`),
+		call(`"name":"ask","inputResponses":{"1":{"action":"accept","content":{}}}`), fails(200, -32602, `inputResponses: "1": mcp: invalid response: name: missing`),
+		call(`"name":"ask","inputResponses":{"1":{"action":"reject"}}`), fails(200, -32602, `inputResponses: "1": mcp: invalid response: action must be accept, decline or cancel, not "reject"`),
+		call(`"name":"ask","inputResponses":{"1":{"action":"decline"}}`), gives(`DONE,"content":[{"type":"text","text":"decline"}]`),
+		call(`"name":"ask","inputResponses":{"1":{"action":"cancel"}}`), gives(`DONE,"content":[{"type":"text","text":"cancel"}]`),
+		// Elsewhere nothing can be asked, and answers mean nothing.
+		strings.Replace(request("resources/templates/list", `"inputResponses":5,"requestState":5`), "META", canAll, 1), fails(200, 7, "mcp: resources/templates/list cannot ask the client"),
+		strings.Replace(request("completion/complete", `"ref":{"type":"ref/prompt","name":"two"},"argument":{"name":"a","value":""}`), "META", canAll, 1), fails(200, -32602, `unknown argument "a"`),
+		request("tools/list", `"inputResponses":"x","cursor":"x"`), fails(200, -32602, `cursor "x" is not one of this list`),
+	)
 }
