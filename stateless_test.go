@@ -3,12 +3,14 @@ package mcp
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"regexp"
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 )
 
 var metaWord = regexp.MustCompile(`META(?:<([^|>]*)\|?([^>]*)>)?`)
@@ -193,8 +195,12 @@ func TestStatelessRefusals(t *testing.T) {
 func TestStatelessHeaders(t *testing.T) {
 	s := testServer(t, nil)
 	must(t, s.AddTool(&Tool{Name: "mirror", InputSchema: json.RawMessage(`{"type":"object","properties":{"v":{"type":"string","x-mcp-header":"Region"},"n":{"type":"integer","x-mcp-header":"Count"}}}`)},
-		func(context.Context, *Request, *CallToolParams) (*CallToolResult, error) { return &CallToolResult{}, nil }),
-		s.AddPrompt(&Prompt{Name: "héllo"}, func(context.Context, *Request, *GetPromptParams) (*GetPromptResult, error) { return &GetPromptResult{}, nil }))
+		func(context.Context, *Request, *CallToolParams) (*CallToolResult, error) {
+			return &CallToolResult{}, nil
+		}),
+		s.AddPrompt(&Prompt{Name: "héllo"}, func(context.Context, *Request, *GetPromptParams) (*GetPromptResult, error) {
+			return &GetPromptResult{}, nil
+		}))
 	call := func(members string) string { return request("tools/call", members) }
 	mirrored := func(args string) string { return call(`"name":"mirror","arguments":` + args) }
 	const (
@@ -323,7 +329,7 @@ func TestErasOnOneEndpoint(t *testing.T) {
 	talkHTTP(t, h, nil, func(c *web) {
 		c.alone(request("tools/call", echoHi)).sees("200 application/json\n" + modern(gives(saysHi)[4:]))
 		c.hello("2025-11-25", "{}") // there is room: what stands alone is no session
-		c.post(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{`+echoHi+`}}`).sees(`200 application/json
+		c.post(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{` + echoHi + `}}`).sees(`200 application/json
 			{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"hi"}]}}`)
 		c.alone(request("tools/call", echoHi)).sees("200 application/json\n" + modern(gives(saysHi)[4:]))
 		c.post(strings.ReplaceAll(modern(request("ping", "")), "2026-07-28", "2025-11-25")).sees("200 application/json\n" + `{"jsonrpc":"2.0","id":1,"result":{}}`)
@@ -337,7 +343,7 @@ func TestErasOnOneEndpoint(t *testing.T) {
 			c.send(method, "", "Accept: text/event-stream").sees(refused(405, -32600, "method "+method+" is not served here; allowed: POST", "Allow: POST"))
 		}
 		c.post("[" + pingA + "]").sees(refused(400, -32600, "batches are not part of this revision"))
-		c.alone(request("server/discover", "")).sees("200 application/json\n" + modern(gives(`DONE,`+noted+`,"supportedVersions":["2026-07-28"],"capabilities":{"logging":{},"tools":{"listChanged":true}}`)[4:]))
+		c.alone(request("server/discover", "")).sees("200 application/json\n" + modern(gives(`DONE,` + noted + `,"supportedVersions":["2026-07-28"],"capabilities":{"logging":{},"tools":{"listChanged":true}}`)[4:]))
 		c.alone(strings.ReplaceAll(modern(request("tools/list", "")), "2026-07-28", "2025-11-25"), "MCP-Protocol-Version: 2025-11-25").
 			sees(`400 application/json
 			{"jsonrpc":"2.0","id":1,"error":{"code":-32022,"message":"revision \"2025-11-25\" is not served","data":{"requested":"2025-11-25","supported":["2026-07-28"]}}}`)
@@ -400,7 +406,9 @@ func TestBUG052UnsupportedVersion(t *testing.T) {
 // BUG-053: headers and body must agree.
 func TestBUG053HeaderAndBody(t *testing.T) {
 	s := testServer(t, nil)
-	must(t, s.AddPrompt(&Prompt{Name: "héllo"}, func(context.Context, *Request, *GetPromptParams) (*GetPromptResult, error) { return &GetPromptResult{}, nil }))
+	must(t, s.AddPrompt(&Prompt{Name: "héllo"}, func(context.Context, *Request, *GetPromptParams) (*GetPromptResult, error) {
+		return &GetPromptResult{}, nil
+	}))
 	talkHTTP(t, &HTTPHandler{Server: s}, nil, func(c *web) {
 		c.alone(request("tools/list", ""), "Mcp-Method: tools/call").sees(refusedFor("1", 400, -32020, `Mcp-Method is "tools/call", but the method is "tools/list"`))
 		c.alone(request("tools/list", ""), "-Mcp-Method").sees(refusedFor("1", 400, -32020, "the header Mcp-Method is missing"))
@@ -589,4 +597,519 @@ func TestStatelessAskRefused(t *testing.T) {
 		strings.Replace(request("completion/complete", `"ref":{"type":"ref/prompt","name":"two"},"argument":{"name":"a","value":""}`), "META", canAll, 1), fails(200, -32602, `unknown argument "a"`),
 		request("tools/list", `"inputResponses":"x","cursor":"x"`), fails(200, -32602, `cursor "x" is not one of this list`),
 	)
+}
+
+// sealed is the requestState that a server gives to a caller for a request.
+func sealed(t *testing.T, s *Server, call, subject string) string {
+	t.Helper()
+	h := &HTTPHandler{Server: s, Authorize: func(*http.Request) (*Identity, error) { return &Identity{Subject: subject}, nil }}
+	state := ""
+	talkHTTP(t, h, nil, func(c *web) {
+		x := c.alone(call)
+		synctest.Wait()
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		if m := stateMember.FindStringSubmatch(x.body.String()); m != nil {
+			state = m[1]
+		}
+		x.head, x.seen = "", x.body.Len()
+	})
+	if state == "" {
+		t.Fatalf("no requestState for %s", call)
+	}
+	return state
+}
+
+// BUG-190: a requestState is good for the call and the caller that it was given for, as
+// long as it lives, and only as it is. A call may be spelled differently.
+//
+// BASE-358 BASE-359 BASE-360 BASE-361 FEAT-355 FEAT-356 E4.5 E4.6
+func TestBUG190RequestState(t *testing.T) {
+	keys := [][]byte{[]byte("the first secret"), []byte("an older secret.")}
+	server := func(keys ...[]byte) *Server {
+		s := asking(t, &ServerOptions{StateKeys: keys, StateLife: time.Minute})
+		must(t, s.AddTool(&Tool{Name: "args", InputSchema: json.RawMessage(`{"type":"object"}`)}, func(ctx context.Context, r *Request, _ *CallToolParams) (*CallToolResult, error) {
+			_, err := r.Roots(ctx)
+			return nil, err
+		}))
+		return s
+	}
+	args := func(name, arguments, more string) string {
+		return strings.Replace(request("tools/call", `"name":"`+name+`","arguments":`+arguments+more), "META", canAll, 1)
+	}
+	const first = `{"a":1,"b":{"x":"é","y":[1.0,2]}}`
+	state := sealed(t, server(keys...), args("args", first, ""), "ada")
+	elsewhere := sealed(t, server(keys...), args("two", `{}`, ""), "ada")
+	old := sealed(t, server(keys[1]), args("args", first, ""), "ada")
+	foreign := sealed(t, server([]byte("another secret..")), args("args", first, ""), "ada")
+	flipped := []byte(state)
+	flipped[len(flipped)/2] ^= 1
+
+	const again, done = `ASK,"inputRequests":{"1":{"method":"roots/list","params":{}}}`, `DONE,"content":[]`
+	for _, c := range []struct {
+		subject, call, state, want string // want: "": refused
+	}{
+		{"ada", args("args", first, ""), state, done},
+		{"ada", args("args", ` { "b" : {"y":[1,2e0], "x":"\u00e9"}, "\u0061" : 1.0 }`, ""), state, done},
+		{"ada", args("args", first, `,"_meta2":null`), state, ""},
+		{"ada", args("args", first, ""), old, done},
+		{"ada", args("args", first, ""), foreign, ""},
+		{"eve", args("args", first, ""), state, ""},
+		{"", args("args", first, ""), state, ""},
+		{"ada", args("args", `{"a":1,"b":{"x":"é","y":[2,1.0]}}`, ""), state, ""},
+		{"ada", args("args", `{"a":"1","b":{"x":"é","y":[1.0,2]}}`, ""), state, ""},
+		{"ada", args("args", `{}`, ""), state, ""},
+		{"ada", args("roots", `{}`, ""), state, ""},
+		{"ada", args("args", first, ""), elsewhere, ""},
+		{"ada", args("args", first, ""), state + "-TAMPERED", ""},
+		{"ada", args("args", first, ""), state + "A", ""},
+		{"ada", args("args", first, ""), state + "=", ""},
+		{"ada", args("args", first, ""), state[:len(state)-1], ""},
+		{"ada", args("args", first, ""), string(flipped), ""},
+		{"ada", args("args", first, ""), "", ""},
+		{"ada", args("args", first, ""), "AAAA", ""},
+		{"ada", args("args", first, ""), strings.Repeat("A", maxState+4), ""},
+		{"ada", args("args", first, ""), `\u0000`, ""},
+	} {
+		ran := false
+		s := server(keys...)
+		s.opts.Intercept = []Interceptor{func(ctx context.Context, _ *Request, next func(context.Context) (any, error)) (any, error) {
+			ran = true
+			return next(ctx)
+		}}
+		h := &HTTPHandler{Server: s, Authorize: func(*http.Request) (*Identity, error) { return &Identity{Subject: c.subject}, nil }}
+		talkHTTP(t, h, nil, func(w *web) {
+			retry := strings.TrimSuffix(c.call, "}}") + `,"inputResponses":{"1":{"roots":[]}},"requestState":"` + c.state + `"}}`
+			if c.want == "" {
+				w.alone(retry).sees(refusedFor("1", 200, -32602, "requestState is not one that this request was given, or has expired"))
+				want(t, "ran", ran, false)
+				return
+			}
+			w.alone(retry).sees("200 application/json\n" + modern(gives(c.want)[4:]))
+			// Without answers it is asked again, with the same outcome each time.
+			w.alone(strings.TrimSuffix(c.call, "}}") + `,"requestState":"` + c.state + `"}}`).sees("200 application/json\n" + modern(gives(again + `,"requestState":"#1"`)[4:]))
+		})
+	}
+}
+
+// A requestState lives as long as it is set to, and a server that was started again
+// with new keys takes none of before.
+func TestStateExpires(t *testing.T) {
+	s := asking(t, &ServerOptions{StateLife: time.Minute})
+	const (
+		ask    = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{META<{"roots":{}}>,"name":"roots","inputResponses":{"1":{"roots":[]}},"requestState":"#1"}}`
+		done   = `{"jsonrpc":"2.0","id":1,"result":{DONE,"content":[{"type":"text","text":"0"}]}}`
+		stale  = `{"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"requestState is not one that this request was given, or has expired"}}`
+		begins = `
+			> {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{META<{"roots":{}}>,"name":"roots"}}
+			< {"jsonrpc":"2.0","id":1,"result":{ASK,"inputRequests":{"1":{"method":"roots/list","params":{}}},"requestState":"#1"}}`
+	)
+	talk(t, serve(s), modern(begins+`
+		. 59s
+		> `+ask+`
+		< `+done+`
+		. 1s
+		> `+ask+`
+		< `+stale))
+	at := newServer(t, nil)
+	binding := []byte("b")
+	state, err := at.sealState(nil, binding)
+	must(t, err)
+	for _, c := range []struct {
+		s       *Server
+		binding string
+		want    string
+	}{
+		{at, "b", ""},
+		{at, "c", "changed, of another call or caller, or of other keys"},
+		{newServer(t, nil), "b", "changed, of another call or caller, or of other keys"},
+	} {
+		_, err := c.s.openState(state, []byte(c.binding))
+		want(t, "openState", errorText(err), c.want)
+	}
+	want(t, "options", errorText(newServer(t, &ServerOptions{StateKeys: [][]byte{[]byte("too short")}}).registered()), "mcp: ServerOptions: a key of StateKeys has at least 16 bytes, not 9")
+}
+
+// Answers that make a requestState of more than 256 KiB end the request.
+func TestStateIsBounded(t *testing.T) {
+	s := asking(t, nil)
+	answer := func(size int) string {
+		return strings.Replace(request("tools/call", `"name":"two","inputResponses":{"who":{"action":"accept","content":{"name":"`+strings.Repeat("x", size)+`"}}}`), "META", canAll, 1)
+	}
+	const most = 196_503 // in base64, with what is around it, the limit
+	talk(t, serve(s), modern(`
+		> `+answer(most)+`
+		< `+gives(`ASK,"inputRequests":{` + askRest + `},"requestState":"#1"`)[4:]+`
+		> `+answer(most+1)+`
+		< `+fails(200, -32603, "internal error")[4:]))
+	_, err := s.sealState(map[string]json.RawMessage{"a": json.RawMessage(quoted(strings.Repeat("x", maxState)))}, nil)
+	want(t, "sealState", errorText(err), "the answers of the client make a requestState of 349612 bytes; the limit is 262144")
+}
+
+// FuzzState: a requestState that was not made here is refused, whatever it is.
+func FuzzState(f *testing.F) {
+	s := newServer(f, nil)
+	good, err := s.sealState(map[string]json.RawMessage{"1": json.RawMessage(`{"roots":[]}`)}, []byte("b"))
+	must(f, err)
+	for _, state := range []string{"", "A", "AAAA", good, good + "A", good[1:], strings.Repeat("A", 400), "=", "\x00", "é"} {
+		f.Add(state)
+	}
+	f.Fuzz(func(t *testing.T, state string) {
+		if answers, err := s.openState(state, []byte("b")); (err == nil) != (state == good) || err != nil && answers != nil {
+			t.Errorf("%q opens as %v, %v", state, answers, err)
+		}
+	})
+}
+
+// The error that asks for visits at 2025-11-25 is a question here. The handler decides
+// whether what the person did there is done; who does not agree is not asked again.
+//
+// BASE-044 FEAT-338 FEAT-339
+func TestStatelessVisits(t *testing.T) {
+	server := func() *Server {
+		s := testServer(t, &ServerOptions{HasResources: true, Intercept: []Interceptor{func(ctx context.Context, r *Request, next func(context.Context) (any, error)) (any, error) {
+			if r.Method == methodTemplatesList {
+				return nil, URLElicitationRequired("Pay first", Visit("Pay", "https://example.com/pay"))
+			}
+			return next(ctx)
+		}}})
+		addTool(t, s, "pay", func(ctx context.Context, r *Request) (string, error) {
+			return "", fmt.Errorf("paying: %w", URLElicitationRequired("Pay first", Visit("Pay", "https://example.com/pay"), Visit("Sign", "https://example.com/sign")))
+		})
+		addTool(t, s, "broken", func(ctx context.Context, r *Request) (string, error) {
+			return "", Errorf(CodeURLElicitationRequired, "none")
+		})
+		must(t, s.AddPrompt(&Prompt{Name: "pay"}, func(context.Context, *Request, *GetPromptParams) (*GetPromptResult, error) {
+			return nil, URLElicitationRequired("Pay first", Visit("Pay", "https://example.com/pay"))
+		}))
+		return s
+	}
+	can := func(text string) string { return strings.Replace(text, "META", `META<{"elicitation":{"url":{}}}>`, 1) }
+	const (
+		pay    = `"visit-1":{"method":"elicitation/create","params":{"mode":"url","message":"Pay","url":"https://example.com/pay"}}`
+		sign   = `"visit-2":{"method":"elicitation/create","params":{"mode":"url","message":"Sign","url":"https://example.com/sign"}}`
+		agreed = `"visit-1":{"action":"accept"},"visit-2":{"action":"accept"}`
+	)
+	everyWay(t, server,
+		can(request("tools/call", `"name":"pay"`)), gives(`ASK,"inputRequests":{`+pay+`,`+sign+`},"requestState":"#1"`),
+		can(request("tools/call", `"name":"pay","inputResponses":{"visit-1":{"action":"accept"}},"requestState":"#1"`)), gives(`ASK,"inputRequests":{`+sign+`},"requestState":"#2"`),
+		can(request("tools/call", `"name":"pay","inputResponses":{`+agreed+`},"requestState":"#1"`)), gives(`ASK,"inputRequests":{`+pay+`,`+sign+`},"requestState":"#3"`),
+		can(request("tools/call", `"name":"pay","inputResponses":{"visit-2":{"action":"decline"},"visit-1":{"action":"accept"}},"requestState":"#3"`)),
+		gives(`DONE,"content":[{"type":"text","text":"Pay first"}],"isError":true`),
+		can(request("prompts/get", `"name":"pay","inputResponses":{"visit-1":{"action":"cancel"}}`)), fails(200, -32603, "Pay first"),
+		request("tools/call", `"name":"pay"`), `400 {"jsonrpc":"2.0","id":1,"error":{"code":-32021,"message":"the client did not declare elicitation.url","data":{"requiredCapabilities":{"elicitation":{"url":{}}}}}}`,
+		can(request("tools/call", `"name":"broken"`)), fails(200, -32603, "internal error"),
+		can(request("resources/templates/list", "")), fails(200, -32603, "internal error"),
+	)
+}
+
+// What handlers and interceptors make is a result of the era, with each member once.
+//
+// BASE-044 BASE-050 BASE-052 BASE-294 BASE-385 BASE-387 BASE-388 BASE-391 FEAT-204 FEAT-207 FEAT-208
+func TestStatelessResults(t *testing.T) {
+	var result any
+	var failed error
+	server := func() *Server {
+		return testServer(t, &ServerOptions{HasResources: true, PageSize: 1,
+			Cache: map[string]CacheHint{methodToolsList: {TTL: time.Minute, Public: true}, methodResourcesRead: {TTL: 1500 * time.Microsecond}},
+			Intercept: []Interceptor{func(context.Context, *Request, func(context.Context) (any, error)) (any, error) {
+				return result, failed
+			}}})
+	}
+	ttl := Milliseconds(7)
+	own := Meta{metaServer: map[string]any{"name": "other", "version": "2"}, "com.example/k": 1}
+	extra := Extra{"resultType": json.RawMessage(`"odd"`), "ttlMs": json.RawMessage(`5`), "cacheScope": json.RawMessage(`"public"`), "x": json.RawMessage(`[1, 2]`)}
+	const withKey = `"resultType":"complete","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"test","version":"1"},"com.example/k":1}`
+	for _, c := range []struct {
+		result       any
+		failed       error
+		method, want string
+	}{
+		{nil, nil, "tools/call", fails(200, -32603, "internal error")},
+		{(*CallToolResult)(nil), nil, "tools/call", fails(200, -32603, "internal error")},
+		{(*ReadResourceResult)(nil), nil, "resources/read", fails(200, -32603, "internal error")},
+		{[]int{1}, nil, "tools/call", fails(200, -32603, "internal error")},
+		{json.RawMessage(`{"a":1,"a":2}`), nil, "tools/call", fails(200, -32603, "internal error")},
+		{json.RawMessage(`{`), nil, "tools/call", fails(200, -32603, "internal error")},
+		{&CallToolResult{Meta: own, Extra: extra}, nil, "tools/call", gives(withKey + `,"content":[],"x":[1, 2]`)},
+		{&CallToolResult{Meta: Meta{}, Content: says("<")}, nil, "tools/call", gives(`DONE,"content":[{"type":"text","text":"<"}]`)},
+		{map[string]any{"content": []any{}, "_meta": own, "resultType": "input_required"}, nil, "tools/call", gives(withKey + `,"content":[]`)},
+		{&ListToolsResult{Tools: []*Tool{}, CacheableResult: CacheableResult{TTL: &ttl, CacheScope: "private"}, Meta: own}, nil, "tools/list", gives(withKey + `,"ttlMs":60000,"cacheScope":"public","tools":[]`)},
+		{&GetPromptResult{Extra: Extra{"resultType": json.RawMessage(`1`)}}, nil, "tools/call", gives(`DONE,"messages":[]`)},
+		{&CompleteResult{Meta: own}, nil, "tools/call", gives(withKey + `,"completion":{"values":[]}`)},
+		{&EmptyResult{}, nil, "tools/call", gives(`DONE`)},
+		{&ReadResourceResult{}, nil, "resources/read", gives(`DONE,"ttlMs":1,"cacheScope":"private","contents":[]`)},
+		{&ReadResourceResult{CacheableResult: CacheableResult{TTL: &ttl, CacheScope: "public"}}, nil, "resources/read", gives(`DONE,"ttlMs":7,"cacheScope":"public","contents":[]`)},
+		{&ReadResourceResult{CacheableResult: CacheableResult{CacheScope: `"everyone`}}, nil, "resources/read", gives(`DONE,"ttlMs":1,"cacheScope":"private","contents":[]`)},
+		{&ReadResourceResult{CacheableResult: CacheableResult{TTL: new(Milliseconds(-5))}}, nil, "resources/read", gives(`DONE,"ttlMs":0,"cacheScope":"private","contents":[]`)},
+		{nil, Errorf(-32050, "x"), "tools/call", fails(200, -32603, "x")},
+		{nil, Errorf(-32001, "x"), "tools/call", fails(200, -32603, "x")},
+		{nil, Errorf(1001, "x"), "tools/call", fails(200, 1001, "x")},
+		{nil, Errorf(-1, "x"), "tools/call", fails(200, -1, "x")},
+		{nil, Errorf(CodeResourceNotFound, "x"), "tools/call", fails(200, -32602, "x")},
+		{nil, errors.New("secret"), "tools/call", fails(200, -32603, "internal error")},
+		{nil, Errorf(CodeMethodNotFound, "x"), "tools/call", fails(404, -32601, "x")},
+		{nil, Errorf(CodeMethodNotFound, "x").WithHTTP(410, nil), "tools/call", fails(410, -32601, "x")},
+	} {
+		result, failed = c.result, c.failed
+		lines := []string{request(c.method, `"name":"t"`), c.want}
+		if c.method == "resources/read" {
+			lines[0] = request(c.method, `"uri":"x:y"`)
+		}
+		everyAnswer(t, server, lines)
+	}
+	for method, hint := range map[string]CacheHint{methodToolsCall: {}, methodToolsList: {TTL: -1}} {
+		if s := newServer(t, &ServerOptions{Cache: map[string]CacheHint{method: hint}}); s.registered() == nil {
+			t.Errorf("a hint of %v for %s is taken", hint, method)
+		}
+	}
+	hints := func() *Server {
+		return testServer(t, &ServerOptions{PageSize: 2, Cache: map[string]CacheHint{methodToolsList: {TTL: time.Hour, Public: true}},
+			Visible: func(_ *Request, _, name string) bool { return name != "slow" }})
+	}
+	const tool = `","inputSchema":{"type":"object","properties":{},"additionalProperties":false}}`
+	everyWay(t, hints,
+		request("tools/list", ""), gives(`DONE,"ttlMs":3600000,"cacheScope":"public","tools":[{"name":"ask`+tool+`,{"name":"boom`+tool+`],"nextCursor":"dG9vbDpib29t"`),
+		request("tools/list", `"cursor":"dG9vbDpib29t"`), gives(`DONE,"ttlMs":3600000,"cacheScope":"public","tools":[{"name":"echo","inputSchema":{"type":"object","properties":{"text":{"type":"string"}},"required":["text"],"additionalProperties":false}}]`),
+		request("tools/call", `"name":"slow"`), fails(200, -32602, `unknown tool "slow"`),
+	)
+}
+
+// everyAnswer is everyWay where the official schema has no say: what is said is none of
+// its types.
+func everyAnswer(t *testing.T, s func() *Server, lines []string) {
+	t.Helper()
+	h := &HTTPHandler{Server: s()}
+	synctest.Test(t, func(t *testing.T) {
+		c := newWeb(t, h)
+		defer c.close(h)
+		status, answer, _ := strings.Cut(modern(lines[1]), " ")
+		c.alone(lines[0]).sees(status + " application/json\n" + answer)
+	})
+}
+
+// hearing is how many are told of changes.
+func (s *Server) hearing() int {
+	synctest.Wait()
+	s.mu.RLock()
+	defer s.mu.RUnlock()
+	return len(s.hearers)
+}
+
+// A subscription is acknowledged first, hears only what it asked for and is granted,
+// and names itself by its id, a number or a string.
+//
+// BASE-141 BASE-142 BASE-171 BASE-296 BASE-367 BASE-368 BASE-369 BASE-370 BASE-372 BASE-373 BASE-374 BASE-377 BASE-378 BASE-379
+// BASE-382 FEAT-138 FEAT-139 FEAT-140 FEAT-141 FEAT-142 FEAT-143 FEAT-144 FEAT-145 FEAT-147 FEAT-148 FEAT-231 EDGE-218 EDGE-219
+// EDGE-220 EDGE-221 E8.1 E8.2 E8.4 E8.5 E8.7
+func TestListen(t *testing.T) {
+	var over journal
+	s := testServer(t, &ServerOptions{
+		Subscribe: func(_ context.Context, _ *Request, uri string) error {
+			if uri == "x:refused" {
+				return errors.New("not this one")
+			}
+			return nil
+		},
+		Unsubscribed: func(uri string) { over.add("%s", uri) },
+	})
+	read := func(context.Context, *Request, *ReadResourceParams) (*ReadResourceResult, error) { return nil, nil }
+	must(t, s.AddResourceTemplate(&ResourceTemplate{URITemplate: "x:{+path}", Name: "all"}, read))
+	addTool(t, s, "talk", func(ctx context.Context, r *Request) (string, error) {
+		return "", errors.Join(r.Progress(ctx, 1, 0, ""), r.Log(ctx, LevelError, "", "x"))
+	})
+	addTool(t, s, "update", func(ctx context.Context, r *Request) (string, error) {
+		s.ResourceUpdated("x:dir/file")
+		s.ResourceUpdated("x:other")
+		s.ElicitationComplete("e")
+		return "", nil
+	})
+	addTool(t, s, "change", func(ctx context.Context, r *Request) (string, error) {
+		s.RemovePrompts("p")
+		s.RemoveResourceTemplates("y:{+path}")
+		return "", errors.Join(s.Log(LevelError, "", "nobody's"),
+			s.AddResourceTemplate(&ResourceTemplate{URITemplate: "y:{+path}", Name: "all"}, read),
+			s.AddPrompt(&Prompt{Name: "p"}, func(context.Context, *Request, *GetPromptParams) (*GetPromptResult, error) { return nil, nil }))
+	})
+	const (
+		ack     = `{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{SUB(%s),"notifications":{%s}}}`
+		updated = `{"jsonrpc":"2.0","method":"notifications/resources/updated","params":{SUB(%s),"uri":"x:dir/file"}}`
+		changed = `{"jsonrpc":"2.0","method":"notifications/%s/list_changed","params":{SUB(%s)}}`
+		ended   = `{"jsonrpc":"2.0","id":%s,"result":{"resultType":"complete","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"test","version":"1"},"io.modelcontextprotocol/subscriptionId":%[1]s}}}`
+		cancel  = `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{SUB(%s),"requestId":%[1]s,"reason":"the server ends the subscription"}}`
+		all     = `"toolsListChanged":true,"promptsListChanged":true,"resourcesListChanged":true`
+	)
+	listen := func(id, filter string) string {
+		return `{"jsonrpc":"2.0","id":` + id + `,"method":"subscriptions/listen","params":{META,"notifications":{` + filter + `}}}`
+	}
+	f := fmt.Sprintf
+	talk(t, serve(s), modern(strings.Join([]string{
+		"> " + listen(`1`, all+`,"resourceSubscriptions":["x:dir/","x:refused","none:z","x:dir/"]`),
+		"< " + f(ack, `1`, `"toolsListChanged":true,"resourcesListChanged":true,"resourceSubscriptions":["x:dir/"]`),
+		"> " + listen(`"1"`, `"promptsListChanged":true,"toolsListChanged":false,"resourceSubscriptions":[],"taskIds":["t"],"more":1`),
+		"< " + f(ack, `"1"`, ``), // there are no prompts
+		"> " + listen(`1720000000000`, `"resourceSubscriptions":["x:dir/file"]`),
+		"< " + f(ack, `1720000000000`, `"resourceSubscriptions":["x:dir/file"]`),
+		"> " + listen(`1`, ``),
+		`< {"jsonrpc":"2.0","error":{"code":-32600,"message":"a request with this id is still running"}}`,
+		`> {"jsonrpc":"2.0","id":2,"method":"tools/call","params":{META<|"progressToken":"p","io.modelcontextprotocol/logLevel":"debug">,"name":"talk"}}`,
+		`< {"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"p","progress":1}}`,
+		`< {"jsonrpc":"2.0","method":"notifications/message","params":{"level":"error","data":"x"}}`,
+		`< {"jsonrpc":"2.0","id":2,"result":{DONE,"content":[{"type":"text","text":""}]}}`,
+		`> {"jsonrpc":"2.0","id":3,"method":"tools/call","params":{META,"name":"update"}}`,
+		`~ {"jsonrpc":"2.0","id":3,"result":{DONE,"content":[{"type":"text","text":""}]}}`,
+		"~ " + f(updated, `1`), "~ " + f(updated, `1720000000000`),
+		`> {"jsonrpc":"2.0","id":3,"method":"tools/call","params":{META,"name":"change"}}`,
+		`< {"jsonrpc":"2.0","id":3,"result":{DONE,"content":[{"type":"text","text":""}]}}`,
+		`. 10ms`,
+		"< " + f(changed, "resources", `1`),
+		`. 1s`,
+		// The client ends one, and the others go on.
+		`> {"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`,
+		`> {"jsonrpc":"2.0","id":4,"method":"tools/call","params":{META,"name":"change"}}`,
+		`< {"jsonrpc":"2.0","id":4,"result":{DONE,"content":[{"type":"text","text":""}]}}`,
+		`. 1s`,
+		`> {"jsonrpc":"2.0","id":4,"method":"tools/call","params":{META,"name":"update"}}`,
+		`~ {"jsonrpc":"2.0","id":4,"result":{DONE,"content":[{"type":"text","text":""}]}}`,
+		"~ " + f(updated, `1720000000000`),
+		`. 1s`,
+		`> {"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"1720000000000"}}`,
+		`$`,
+		"~ " + f(cancel, `"1"`), "~ " + f(ended, `"1"`), "~ " + f(cancel, `1720000000000`), "~ " + f(ended, `1720000000000`),
+	}, "\n")))
+	want(t, "unsubscribed", over.String(), "x:dir/; x:dir/file")
+	want(t, "hearers", len(s.hearers), 0)
+}
+
+// Whoever ends a subscription, all of it is gone.
+//
+// BASE-137 BASE-141 BASE-202 BASE-376 BASE-377 BASE-378 EDGE-224 EDGE-235 FEAT-148
+func TestListenEnds(t *testing.T) {
+	const (
+		listen = `{"jsonrpc":"2.0","id":"l","method":"subscriptions/listen","params":{META,"notifications":{"toolsListChanged":true}}}`
+		ack    = `{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{SUB("l"),"notifications":{"toolsListChanged":true}}}`
+		cancel = `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{SUB("l"),"requestId":"l","reason":"the server ends the subscription"}}`
+		ended  = `{"jsonrpc":"2.0","id":"l","result":{"resultType":"complete","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"test","version":"1"},"io.modelcontextprotocol/subscriptionId":"l"}}}`
+		change = `{"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":{SUB("l")}}`
+	)
+	// On a pipe: the end of input, and the end of the server.
+	s := testServer(t, nil)
+	talk(t, serve(s), modern("> "+listen+"\n< "+ack+"\n$\n< "+cancel+"\n< "+ended))
+	talk(t, func(ctx context.Context, c Conn) {
+		ctx, stop := context.WithTimeout(ctx, time.Second)
+		defer stop()
+		_ = s.Run(ctx, c)
+	}, modern("> "+listen+"\n< "+ack+"\n. 1s\n< "+cancel+"\n< "+ended))
+	want(t, "hearers", len(s.hearers), 0)
+
+	// Over HTTP: Shutdown, the client's leaving, the end of its identity.
+	expires := time.Time{}
+	h := &HTTPHandler{Server: s, JSONOnly: true, Authorize: func(*http.Request) (*Identity, error) { return &Identity{Expires: expires}, nil }}
+	talkHTTP(t, h, nil, func(c *web) {
+		gone, stays := c.alone(listen), c.alone(listen)
+		const begins = "200 text/event-stream\n: ok\n\ndata: " + ack
+		gone.sees(modern(begins))
+		stays.sees(modern(begins))
+		gone.drop()
+		want(t, "hearers", s.hearing(), 2) // one of them the handler's own session
+		must(t, addNothing(s, "new"))
+		time.Sleep(coalesce)
+		stays.sees(modern("data: " + change))
+		time.Sleep(15 * time.Second)
+		stays.sees(": still here")
+		expires = time.Now().Add(50 * time.Second)
+		short := c.alone(listen)
+		short.sees(modern(begins))
+		time.Sleep(50 * time.Second)
+		short.sees(modern(": still here\n\n: still here\n\n: still here\n\ndata: " + ended + "\n$"))
+		stays.sees(": still here\n\n: still here\n\n: still here")
+		expires = time.Time{}
+		must(t, h.Shutdown(c.t.Context()))
+		stays.sees(modern("data: " + ended + "\n$"))
+		c.alone(listen).sees(refusedFor(`"l"`, 503, -32603, "the server is shutting down", "Retry-After: 10"))
+	})
+	want(t, "hearers", len(s.hearers), 0)
+}
+
+// BUG-218: closing while somebody listens returns at once, also from a handler.
+func TestBUG218CloseWhileListening(t *testing.T) {
+	s := testServer(t, nil)
+	h := &HTTPHandler{Server: s}
+	talkHTTP(t, h, nil, func(c *web) {
+		x := c.alone(request("subscriptions/listen", `"notifications":{}`))
+		x.sees(modern("200 text/event-stream\n: ok\n\ndata: " + `{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{SUB(1),"notifications":{}}}`))
+		start := time.Now()
+		must(t, h.Shutdown(c.t.Context()))
+		want(t, "time", time.Since(start), time.Duration(0))
+		x.sees(modern("data: " + `{"jsonrpc":"2.0","id":1,"result":{"resultType":"complete","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"test","version":"1"},"io.modelcontextprotocol/subscriptionId":1}}}` + "\n$"))
+	})
+}
+
+// What changes while a subscription is set up is told after its acknowledgement, and
+// what the application refuses is not told.
+//
+// BASE-369 E8.3
+func TestListenMissesNothing(t *testing.T) {
+	var s *Server
+	s = testServer(t, &ServerOptions{Subscribe: func(_ context.Context, _ *Request, uri string) error {
+		s.ResourceUpdated(uri)
+		if uri == "x:refused" {
+			return errors.New("not this one")
+		}
+		return errors.Join(addNothing(s, "new"))
+	}})
+	must(t, s.AddResourceTemplate(&ResourceTemplate{URITemplate: "x:{a}", Name: "all"}, func(context.Context, *Request, *ReadResourceParams) (*ReadResourceResult, error) { return nil, nil }))
+	talk(t, serve(s), modern(`
+		> {"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{META,"notifications":{"toolsListChanged":true,"resourceSubscriptions":["x:refused","x:a"]}}}
+		< {"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{SUB(1),"notifications":{"toolsListChanged":true,"resourceSubscriptions":["x:a"]}}}
+		< {"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":{SUB(1)}}
+		< {"jsonrpc":"2.0","method":"notifications/resources/updated","params":{SUB(1),"uri":"x:a"}}
+		> {"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}
+	`))
+}
+
+// A client that does not read holds up nobody: what waits for it is bounded, its
+// connection is cut in the end, and Shutdown does not wait for that.
+//
+// FEAT-151 EDGE-240
+func TestListenSlowReader(t *testing.T) {
+	for _, patient := range []bool{true, false} {
+		var ends journal
+		s := testServer(t, &ServerOptions{Subscribe: func(context.Context, *Request, string) error { return nil }, Unsubscribed: func(uri string) { ends.add("%s", uri) }})
+		must(t, s.AddResourceTemplate(&ResourceTemplate{URITemplate: "x:{+a}", Name: "all"}, func(context.Context, *Request, *ReadResourceParams) (*ReadResourceResult, error) { return nil, nil }))
+		h := &HTTPHandler{Server: s, Comment: -1}
+		talkHTTP(t, h, nil, func(c *web) {
+			body := modern(request("subscriptions/listen", `"notifications":{"toolsListChanged":true,"resourceSubscriptions":["x:dir/"]}`))
+			c.mute(fmt.Sprintf("POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nAccept: text/event-stream\r\n"+
+				"MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: subscriptions/listen\r\nContent-Length: %d\r\n\r\n%s", len(body), body))
+			synctest.Wait()
+			start := time.Now()
+			for i := range 10_000 {
+				s.ResourceUpdated(fmt.Sprintf("x:dir/%d", i))
+				must(t, addNothing(s, "new"))
+				s.RemoveTools("new")
+			}
+			c.alone(request("tools/call", echoHi)).sees("200 application/json\n" + modern(gives(saysHi)[4:]))
+			want(t, "time", time.Since(start), time.Duration(0))
+			s.eachHearer(func(l hearer) {
+				if sub, ok := l.(*subscription); ok {
+					sub.mail.mu.Lock()
+					defer sub.mail.mu.Unlock()
+					want(t, "waiting", len(sub.mail.uris), maxMail+1) // the last one is the folder
+				}
+			})
+			if patient {
+				time.Sleep(writeTimeout + time.Second)
+				synctest.Wait()
+				want(t, "unsubscribed", ends.String(), "x:dir/")
+				want(t, "hearers", s.hearing(), 1)
+			}
+			start = time.Now()
+			must(t, h.Shutdown(c.t.Context()))
+			if took := time.Since(start); took > partingTime {
+				t.Errorf("Shutdown took %v", took)
+			}
+			want(t, "unsubscribed", ends.String(), "x:dir/")
+		})
+	}
 }
