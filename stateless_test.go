@@ -819,6 +819,7 @@ func TestStatelessResults(t *testing.T) {
 	ttl := Milliseconds(7)
 	own := Meta{metaServer: map[string]any{"name": "other", "version": "2"}, "com.example/k": 1}
 	extra := Extra{"resultType": json.RawMessage(`"odd"`), "ttlMs": json.RawMessage(`5`), "cacheScope": json.RawMessage(`"public"`), "x": json.RawMessage(`[1, 2]`)}
+	few := Extra{"resultType": extra["resultType"], "x": extra["x"]}
 	const withKey = `"resultType":"complete","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"test","version":"1"},"com.example/k":1}`
 	for _, c := range []struct {
 		result       any
@@ -831,7 +832,8 @@ func TestStatelessResults(t *testing.T) {
 		{[]int{1}, nil, "tools/call", fails(200, -32603, "internal error")},
 		{json.RawMessage(`{"a":1,"a":2}`), nil, "tools/call", fails(200, -32603, "internal error")},
 		{json.RawMessage(`{`), nil, "tools/call", fails(200, -32603, "internal error")},
-		{&CallToolResult{Meta: own, Extra: extra}, nil, "tools/call", gives(withKey + `,"content":[],"x":[1, 2]`)},
+		{&ReadResourceResult{Extra: extra}, nil, "resources/read", gives(`DONE,"ttlMs":1,"cacheScope":"private","contents":[],"x":[1, 2]`)},
+		{&CallToolResult{Meta: own, Extra: few}, nil, "tools/call", gives(withKey + `,"content":[],"x":[1, 2]`)},
 		{&CallToolResult{Meta: Meta{}, Content: says("<")}, nil, "tools/call", gives(`DONE,"content":[{"type":"text","text":"<"}]`)},
 		{map[string]any{"content": []any{}, "_meta": own, "resultType": "input_required"}, nil, "tools/call", gives(withKey + `,"content":[]`)},
 		{&ListToolsResult{Tools: []*Tool{}, CacheableResult: CacheableResult{TTL: &ttl, CacheScope: "private"}, Meta: own}, nil, "tools/list", gives(withKey + `,"ttlMs":60000,"cacheScope":"public","tools":[]`)},
@@ -946,7 +948,7 @@ func TestListen(t *testing.T) {
 	talk(t, serve(s), modern(strings.Join([]string{
 		"> " + listen(`1`, all+`,"resourceSubscriptions":["x:dir/","x:refused","none:z","x:dir/"]`),
 		"< " + f(ack, `1`, `"toolsListChanged":true,"resourcesListChanged":true,"resourceSubscriptions":["x:dir/"]`),
-		"> " + listen(`"1"`, `"promptsListChanged":true,"toolsListChanged":false,"resourceSubscriptions":[],"taskIds":["t"],"more":1`),
+		"> " + listen(`"1"`, `"promptsListChanged":true,"toolsListChanged":false,"resourceSubscriptions":[],"taskIds":[],"more":1`),
 		"< " + f(ack, `"1"`, ``), // there are no prompts
 		"> " + listen(`1720000000000`, `"resourceSubscriptions":["x:dir/file"]`),
 		"< " + f(ack, `1720000000000`, `"resourceSubscriptions":["x:dir/file"]`),
