@@ -6,8 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -39,10 +41,12 @@ func modern(text string) string {
 func (c *web) alone(text string, header ...string) *exchange {
 	c.t.Helper()
 	text = c.states.fill(modern(text))
-	m := parseFrame([]byte(text)).messages[0]
-	own := []string{"MCP-Protocol-Version: 2026-07-28", "Mcp-Method: " + m.method}
-	if name := m.params.member(nameOf(m.method)); name.kind() == kindString {
-		own = append(own, "Mcp-Name: "+encodeHeader(name.str()))
+	own := []string{"MCP-Protocol-Version: 2026-07-28"}
+	for _, m := range parseFrame([]byte(text)).messages {
+		own = append(own, "Mcp-Method: "+m.method)
+		if name := m.params.member(nameOf(m.method)); name.kind() == kindString {
+			own = append(own, "Mcp-Name: "+encodeHeader(name.str()))
+		}
 	}
 	return c.post(text, append(own, header...)...)
 }
@@ -1114,4 +1118,242 @@ func TestListenSlowReader(t *testing.T) {
 			want(t, "unsubscribed", ends.String(), "x:dir/")
 		})
 	}
+}
+
+// What a request says goes on its own reply, before its answer: log messages only if it
+// names a level.
+//
+// BASE-018 BASE-171 BASE-198 BASE-200 BASE-201 BASE-290 FEAT-229 FEAT-230 FEAT-231 FEAT-232 EDGE-216
+func TestStatelessStreams(t *testing.T) {
+	server := func() *Server {
+		s := testServer(t, nil)
+		addTool(t, s, "log", func(ctx context.Context, r *Request) (string, error) {
+			var errs []error
+			for i, level := range []LoggingLevel{LevelInfo, LevelError} {
+				errs = append(errs, r.Progress(ctx, float64(i+1), 2, ""), r.Log(ctx, level, "l", i))
+			}
+			return "done", errors.Join(errs...)
+		})
+		return s
+	}
+	const (
+		done     = `{"jsonrpc":"2.0","id":1,"result":{DONE,"content":[{"type":"text","text":"done"}]}}`
+		progress = `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":%d,"total":2}}`
+		logged   = `{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"error","logger":"l","data":1}}`
+	)
+	plain := request("tools/call", `"name":"log"`)
+	level := strings.Replace(plain, "META", `META<|"io.modelcontextprotocol/logLevel":"warning">`, 1)
+	both := strings.Replace(plain, "META", `META<|"progressToken":"p","io.modelcontextprotocol/logLevel":"warning">`, 1)
+	first, second := fmt.Sprintf(progress, `"p"`, 1), fmt.Sprintf(progress, `"p"`, 2)
+	talk(t, serve(server()), modern(strings.Join([]string{
+		"> " + plain, "< " + done, "> " + level, "< " + logged, "< " + done,
+		"> " + both, "< " + first, "< " + second, "< " + logged, "< " + done,
+	}, "\n")))
+	talkHTTP(t, &HTTPHandler{Server: server()}, nil, func(c *web) {
+		event := func(messages ...string) string {
+			return modern("200 text/event-stream\n: ok\n\ndata: " + strings.Join(messages, "\n\ndata: ") + "\n$")
+		}
+		c.alone(plain).sees(modern("200 application/json\n" + done))
+		c.alone(level).sees(event(logged, done))
+		c.alone(both).sees(event(first, second, logged, done))
+		c.alone(both, "Accept: application/json").sees(modern("200 application/json\n" + done))
+		c.alone(plain, "Accept: text/event-stream").sees(event(done))
+		slow := c.alone(request("tools/call", `"name":"slow"`))
+		slow.sees("")
+		time.Sleep(500 * time.Millisecond)
+		slow.sees("200 text/event-stream\n: ok")
+		time.Sleep(15 * time.Second)
+		slow.sees(": still here")
+		slow.drop()
+	})
+	talkHTTP(t, &HTTPHandler{Server: server(), JSONOnly: true}, nil, func(c *web) {
+		c.alone(both).sees(modern("200 application/json\n" + done))
+	})
+}
+
+// The client's leaving is the cancellation, and nothing is said after it.
+//
+// BASE-128 BASE-129 BASE-137 EDGE-240
+func TestStatelessCancel(t *testing.T) {
+	var ends journal
+	s := testServer(t, nil)
+	addTool(t, s, "stay", func(ctx context.Context, r *Request) (string, error) {
+		<-ctx.Done()
+		ends.add("%v, %v, %v", context.Cause(ctx), r.Progress(context.Background(), 1, 0, ""), r.Log(context.Background(), LevelError, "", 1))
+		return "cut", nil
+	})
+	stay := func(id int) string {
+		return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{META<|"progressToken":1,"io.modelcontextprotocol/logLevel":"debug">,"name":"stay"}}`, id)
+	}
+	talk(t, serve(s), modern(`
+		> `+stay(1)+`
+		> {"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1,"reason":"enough"}}
+		> {"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}
+		. 1s
+		> {"jsonrpc":"2.0","id":1,"method":"tools/list","params":{META,"cursor":"x"}}
+		< {"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"cursor \"x\" is not one of this list"}}
+	`))
+	const enough = "mcp: cancelled by the peer: enough"
+	want(t, "ends", ends.String(), enough+", "+enough+", "+enough)
+	ends = journal{}
+	h := &HTTPHandler{Server: s}
+	talkHTTP(t, h, nil, func(c *web) {
+		// The same id, from clients that do not know each other.
+		one, other := c.alone(stay(1)), c.alone(stay(1))
+		time.Sleep(time.Second)
+		one.drop()
+		want(t, "ends", ends.String(), "mcp: the client closed the connection, <nil>, <nil>")
+		c.post(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}`, "MCP-Protocol-Version: 2026-07-28").sees("202")
+		other.sees("200 text/event-stream\n: ok")
+		ctx, cancel := context.WithTimeout(c.t.Context(), time.Second)
+		defer cancel()
+		want(t, "Shutdown", h.Shutdown(ctx), context.DeadlineExceeded)
+		other.sees(modern(`
+			data: {"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":1,"progress":1}}
+
+			data: {"jsonrpc":"2.0","method":"notifications/message","params":{"level":"error","data":1}}
+
+			data: {"jsonrpc":"2.0","id":1,"result":{DONE,"content":[{"type":"text","text":"cut"}]}}
+			$`))
+	})
+}
+
+// BUG-079: the handler of a client that is gone learns of it at once, and why.
+func TestBUG079AbortCancelsStateless(t *testing.T) {
+	var ends journal
+	s := testServer(t, nil)
+	addTool(t, s, "stay", func(ctx context.Context, r *Request) (string, error) {
+		start := time.Now()
+		<-ctx.Done()
+		ends.add("after %v: %v", time.Since(start), context.Cause(ctx))
+		return "", nil
+	})
+	talkHTTP(t, &HTTPHandler{Server: s}, nil, func(c *web) {
+		x := c.alone(request("tools/call", `"name":"stay"`))
+		time.Sleep(time.Second)
+		x.drop()
+		want(t, "ends", ends.String(), "after 1s: mcp: the client closed the connection")
+	})
+}
+
+// Requests that stand alone have a bound of their own, and a request that fails in any
+// way frees its place.
+func TestStatelessBounds(t *testing.T) {
+	s := testServer(t, &ServerOptions{Visible: func(_ *Request, kind, name string) bool {
+		if name == "unseen" {
+			panic("visible")
+		}
+		return true
+	}})
+	addTool(t, s, "unseen", func(context.Context, *Request) (string, error) { return "", nil })
+	h := &HTTPHandler{Server: s, MaxSessions: 2, DecideAfter: time.Hour}
+	talkHTTP(t, h, nil, func(c *web) {
+		for range 3 {
+			c.alone(request("tools/call", `"name":"boom"`)).sees(refusedFor("1", 200, -32603, "internal error"))
+			c.alone(request("tools/call", `"name":"unseen"`)).sees(refusedFor("1", 200, -32603, "internal error"))
+			c.alone(request("ping", "")).sees(refusedFor("1", 404, -32601, `method "ping" not found`))
+		}
+		a, b := c.alone(request("tools/call", `"name":"slow"`)), c.alone(request("subscriptions/listen", `"notifications":{}`))
+		b.sees(modern("200 text/event-stream\n: ok\n\ndata: " + `{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{SUB(1),"notifications":{}}}`))
+		full := refusedFor("1", 503, -32603, "too many requests at once: the limit is 2", "Retry-After: 1")
+		c.alone(request("tools/call", echoHi)).sees(full)
+		c.alone(request("server/discover", "")).sees(full)
+		b.drop()
+		c.alone(request("tools/call", echoHi)).sees(modern("200 application/json\n" + gives(saysHi)[4:]))
+		a.drop()
+		want(t, "running", len(h.loneSession.p.running), 0)
+	})
+}
+
+// What a hostile client sends costs it an answer, and nobody else anything.
+func TestStatelessAttacks(t *testing.T) {
+	nested := func(levels int) string { return strings.Repeat(`{"a":`, levels) + "1" + strings.Repeat("}", levels) }
+	big := strings.Repeat("x", 900<<10)
+	meta := func(members string) string {
+		return `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{` + members + `}}}`
+	}
+	const rev, caps = `"io.modelcontextprotocol/protocolVersion":"2026-07-28"`, `"io.modelcontextprotocol/clientCapabilities":{}`
+	h := &HTTPHandler{Server: newServer(t, &ServerOptions{HasTools: true})}
+	talkHTTP(t, h, nil, func(c *web) {
+		for _, tt := range []struct{ body, header, want string }{
+			{meta(rev + `,"x":` + nested(maxDepth)), "X: y", refused(400, -32700, "parse error: nested too deeply at byte 5109")},
+			{meta(rev + `,` + caps + `,"x":` + nested(maxDepth-4)), "X: y", "200 application/json\n" + modern(gives(`DONE,` + noted + `,"tools":[]`)[4:])},
+			{meta(rev + `,` + rev), "X: y", refused(400, -32600, `invalid message: name "io.modelcontextprotocol/protocolVersion" is repeated at byte 120`)},
+			{meta(`"io.modelcontextprotocol/protocolVersio\u006e":"2026-07-28",` + rev), "X: y", refused(400, -32600, `invalid message: name "io.modelcontextprotocol/protocolVersion" is repeated at byte 125`)},
+			{meta(rev + `,"io.modelcontextprotocol/clientCapabilities":{"experimental":5}`), "X: y", refusedFor("1", 400, -32602, "_meta: io.modelcontextprotocol/clientCapabilities: experimental: want an object, got a number")},
+			{meta(rev + `,"io.modelcontextprotocol/clientCapabilities":{"extensions":[]}`), "X: y", refusedFor("1", 400, -32602, "_meta: io.modelcontextprotocol/clientCapabilities: extensions: want an object, got an array")},
+			{`{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":[]}}`, "X: y", refusedFor("1", 400, -32602, "_meta: io.modelcontextprotocol/protocolVersion must name the revision; this server speaks 2026-07-28, 2025-11-25, 2025-06-18, 2025-03-26, 2024-11-05")},
+			{`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, "X: y", refusedFor("1", 400, -32602, "_meta: io.modelcontextprotocol/protocolVersion must name the revision; this server speaks 2026-07-28, 2025-11-25, 2025-06-18, 2025-03-26, 2024-11-05")},
+			{request("tools/call", echoHi), "Mcp-Name: " + big, refusedFor("1", 400, -32020, `Mcp-Name is "`+big[:100]+`", but name is "echo"`)},
+			{request("tools/call", echoHi), "Mcp-Method: " + big, refusedFor("1", 400, -32020, `Mcp-Method is "`+big[:100]+`", but the method is "tools/call"`)},
+			{request("tools/call", echoHi), "MCP-Protocol-Version: " + big, refusedFor("1", 400, -32020, `MCP-Protocol-Version is "`+big[:100]+`", but _meta says "2026-07-28"`)},
+			{request(big, ""), "Mcp-Method: x", refusedFor("1", 400, -32020, `Mcp-Method is "x", but the method is "`+big[:100]+`"`)},
+			{strings.Replace(modern(request("tools/list", "")), "2026-07-28", big, 1), "MCP-Protocol-Version: 2026-07-28", refusedFor("1", 400, -32020, `MCP-Protocol-Version is "2026-07-28", but _meta says "`+big[:100]+`"`)},
+		} {
+			c.alone(tt.body, tt.header).sees(tt.want)
+		}
+	})
+	var many strings.Builder
+	for i := range maxSubscriptions + 1 {
+		fmt.Fprintf(&many, `,"x:%d"`, i)
+	}
+	everyWay(t, func() *Server { return testServer(t, nil) },
+		request("tools/call", `"name":"echo","arguments":{"text":"hi"},"inputResponses":{"a":`+nested(maxDepth-4)+`}`), gives(saysHi),
+		request("tools/call", echoHi+`,"requestState":"`+big+`"`), fails(200, -32602, "requestState is not one that this request was given, or has expired"),
+	)
+	talk(t, serve(testServer(t, nil)), modern(`
+		> `+request("subscriptions/listen", `"notifications":{"resourceSubscriptions":[`+many.String()[1:]+`]}`)+`
+		< `+fails(200, -32602, "10001 resourceSubscriptions and taskIds: the limit is 10000")[4:]))
+}
+
+// Changes, answers, cancellations and leavings cross, and nothing is left.
+func TestStatelessRaces(t *testing.T) {
+	s := testServer(t, &ServerOptions{Subscribe: func(context.Context, *Request, string) error { return nil }})
+	must(t, s.AddResourceTemplate(&ResourceTemplate{URITemplate: "x:{+a}", Name: "all"}, func(context.Context, *Request, *ReadResourceParams) (*ReadResourceResult, error) { return nil, nil }))
+	h := &HTTPHandler{Server: s}
+	message := func(id int, method, members string) string {
+		return modern(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":%q,"params":{META,%s}}`, id, method, members))
+	}
+	const filter = `"notifications":{"toolsListChanged":true,"resourceSubscriptions":["x:a"]}`
+	ours, theirs := Pipe()
+	var served, said sync.WaitGroup
+	served.Go(func() { _ = s.Run(t.Context(), theirs) })
+	served.Go(func() {
+		for {
+			if _, err := ours.Read(); err != nil {
+				return
+			}
+		}
+	})
+	said.Go(func() {
+		for i := range 500 {
+			_ = addNothing(s, "new")
+			s.ResourceUpdated("x:a")
+			s.RemoveTools("new")
+			s.ResourceUpdated(fmt.Sprint("x:a/", i))
+		}
+	})
+	said.Go(func() {
+		for i := range 500 {
+			must(t, ours.Write([]byte(message(i, methodListen, filter)), []byte(message(-i-1, methodToolsCall, echoHi)),
+				fmt.Appendf(nil, `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%d}}`, i)))
+		}
+	})
+	for range 4 {
+		said.Go(func() {
+			for i := range 100 {
+				ctx, leave := context.WithCancel(t.Context())
+				r := httptest.NewRequestWithContext(ctx, "POST", "http://localhost/", strings.NewReader(message(i, methodListen, filter)))
+				for name, value := range map[string]string{"Content-Type": typeJSON, "MCP-Protocol-Version": Revision20260728, "Mcp-Method": methodListen} {
+					r.Header.Set(name, value)
+				}
+				go leave()
+				h.ServeHTTP(httptest.NewRecorder(), r)
+			}
+		})
+	}
+	said.Wait()
+	must(t, ours.Close(), h.Shutdown(t.Context()))
+	served.Wait()
+	want(t, "hearers", len(s.hearers), 0)
 }
