@@ -51,8 +51,8 @@ func (c *web) alone(text string, header ...string) *exchange {
 	return c.post(text, append(own, header...)...)
 }
 
-// request is a request of the stateless era with id 1; members follow its _meta.
-func request(method, members string) string {
+// lone is a request of the stateless era with id 1; members follow its _meta.
+func lone(method, members string) string {
 	if members != "" {
 		members = "," + members
 	}
@@ -78,7 +78,7 @@ func everyWay(t *testing.T, s func() *Server, lines ...string) {
 	})
 }
 
-// gives and fails are answers to request, as everyWay wants them.
+// gives and fails are answers to lone requests, as everyWay wants them.
 func gives(members string) string { return `200 {"jsonrpc":"2.0","id":1,"result":{` + members + `}}` }
 
 func fails(status, code int, message string) string {
@@ -106,21 +106,21 @@ func TestStatelessMethods(t *testing.T) {
 		return s
 	}
 	lines := []string{
-		request("server/discover", ""), gives(`DONE,` + noted + `,"supportedVersions":["2026-07-28","2025-11-25","2025-06-18","2025-03-26","2024-11-05"],` +
+		lone("server/discover", ""), gives(`DONE,` + noted + `,"supportedVersions":["2026-07-28","2025-11-25","2025-06-18","2025-03-26","2024-11-05"],` +
 			`"capabilities":{"logging":{},"resources":{"subscribe":true,"listChanged":true},"tools":{"listChanged":true}},"instructions":"Be nice."`),
-		request("tools/call", echoHi), gives(saysHi),
-		request("tools/list", ""), gives(`DONE,` + noted + `,"tools":[{"name":"echo","inputSchema":{"type":"object","properties":{"text":{"type":"string"}},"required":["text"],"additionalProperties":false}}]`),
-		request("resources/list", ""), gives(`DONE,` + noted + `,"resources":[{"uri":"x:y","name":"n"}]`),
-		request("resources/templates/list", ""), gives(`DONE,` + noted + `,"resourceTemplates":[]`),
-		request("resources/read", `"uri":"x:y"`), gives(`DONE,` + noted + `,"contents":[{"uri":"x:y","text":"t"}]`),
-		request("resources/read", `"uri":"x:z"`), `200 {"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"resource not found","data":{"uri":"x:z"}}}`,
-		request("tools/call", `"name":"none"`), fails(200, -32602, `unknown tool "none"`),
-		request("prompts/list", ""), fails(404, -32601, `method "prompts/list" is not offered by this server`),
-		request("completion/complete", ""), fails(404, -32601, `method "completion/complete" is not offered by this server`),
+		lone("tools/call", echoHi), gives(saysHi),
+		lone("tools/list", ""), gives(`DONE,` + noted + `,"tools":[{"name":"echo","inputSchema":{"type":"object","properties":{"text":{"type":"string"}},"required":["text"],"additionalProperties":false}}]`),
+		lone("resources/list", ""), gives(`DONE,` + noted + `,"resources":[{"uri":"x:y","name":"n"}]`),
+		lone("resources/templates/list", ""), gives(`DONE,` + noted + `,"resourceTemplates":[]`),
+		lone("resources/read", `"uri":"x:y"`), gives(`DONE,` + noted + `,"contents":[{"uri":"x:y","text":"t"}]`),
+		lone("resources/read", `"uri":"x:z"`), `200 {"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"resource not found","data":{"uri":"x:z"}}}`,
+		lone("tools/call", `"name":"none"`), fails(200, -32602, `unknown tool "none"`),
+		lone("prompts/list", ""), fails(404, -32601, `method "prompts/list" is not offered by this server`),
+		lone("completion/complete", ""), fails(404, -32601, `method "completion/complete" is not offered by this server`),
 	}
 	for _, method := range []string{"initialize", "ping", "logging/setLevel", "resources/subscribe", "resources/unsubscribe", "tasks/list", "tasks/result",
 		"roots/list", "sampling/createMessage", "elicitation/create", "unknown/method", "Tools/list"} {
-		lines = append(lines, request(method, ""), fails(404, -32601, fmt.Sprintf("method %q not found", method)))
+		lines = append(lines, lone(method, ""), fails(404, -32601, fmt.Sprintf("method %q not found", method)))
 	}
 	everyWay(t, server, lines...)
 }
@@ -149,14 +149,14 @@ func TestStatelessRefusals(t *testing.T) {
 		meta(rev+`,`+caps+`{},"io.modelcontextprotocol/logLevel":"verbose"`), fails(400, -32602, `_meta: io.modelcontextprotocol/logLevel must be one of ["debug" "info" "notice" "warning" "error" "critical" "alert" "emergency"], not "verbose"`),
 		meta(rev+`,`+caps+`{},"io.modelcontextprotocol/logLevel":3`), fails(400, -32602, `_meta: io.modelcontextprotocol/logLevel must be one of ["debug" "info" "notice" "warning" "error" "critical" "alert" "emergency"], not 3`),
 		meta(rev+`,`+caps+`{},"progressToken":1.5`), fails(200, -32602, "_meta.progressToken must be a string or an integer, not 1.5"),
-		request("tools/list", `"cursor":5`), fails(200, -32602, "tools/list: invalid parameters: cursor: want a string, got a number"),
-		request("tools/list", `"cursor":"x"`), fails(200, -32602, `cursor "x" is not one of this list`),
-		request("tools/call", `"name":"echo","arguments":[]`), fails(200, -32602, "tools/call: arguments must be an object, not []"),
-		request("tools/call", `"name":"echo","arguments":{}`), gives(`DONE,"content":[{"type":"text","text":"invalid arguments for tool \"echo\": the value: \"text\" is missing"}],"isError":true`),
-		request("tools/call", `"name":"ask","inputResponses":"x"`), fails(200, -32602, `inputResponses must be an object, not "x"`),
-		request("tools/call", `"name":"ask","inputResponses":null`), fails(200, -32602, `inputResponses must be an object, not null`),
-		request("tools/call", `"name":"ask","requestState":5`), fails(200, -32602, `requestState must be a string, not 5`),
-		request("tools/call", `"name":"boom"`), fails(200, -32603, "internal error"),
+		lone("tools/list", `"cursor":5`), fails(200, -32602, "tools/list: invalid parameters: cursor: want a string, got a number"),
+		lone("tools/list", `"cursor":"x"`), fails(200, -32602, `cursor "x" is not one of this list`),
+		lone("tools/call", `"name":"echo","arguments":[]`), fails(200, -32602, "tools/call: arguments must be an object, not []"),
+		lone("tools/call", `"name":"echo","arguments":{}`), gives(`DONE,"content":[{"type":"text","text":"invalid arguments for tool \"echo\": the value: \"text\" is missing"}],"isError":true`),
+		lone("tools/call", `"name":"ask","inputResponses":"x"`), fails(200, -32602, `inputResponses must be an object, not "x"`),
+		lone("tools/call", `"name":"ask","inputResponses":null`), fails(200, -32602, `inputResponses must be an object, not null`),
+		lone("tools/call", `"name":"ask","requestState":5`), fails(200, -32602, `requestState must be a string, not 5`),
+		lone("tools/call", `"name":"boom"`), fails(200, -32603, "internal error"),
 	)
 	unserved := func(name string) string {
 		return `400 {"jsonrpc":"2.0","id":1,"error":{"code":-32022,"message":"revision \"` + name + `\" is not served","data":{"requested":"` + name + `","supported":["2026-07-28","2025-11-25","2025-06-18","2025-03-26","2024-11-05"]}}}`
@@ -170,14 +170,14 @@ func TestStatelessRefusals(t *testing.T) {
 		< {"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"subscriptions/listen: invalid parameters: notifications: missing"}}
 		> {"jsonrpc":"2.0","id":1,"method":"notifications/example","params":{META}}
 		< {"jsonrpc":"2.0","id":1,"error":{"code":-32600,"message":"notifications/example is a notification and must have no id"}}
-		> `+request("server/discover", "")+`
+		> `+lone("server/discover", "")+`
 		< {"jsonrpc":"2.0","id":1,"result":{DONE,`+noted+`,"supportedVersions":["2026-07-28","2025-11-25","2025-06-18","2025-03-26","2024-11-05"],"capabilities":{"logging":{},"tools":{"listChanged":true}}}}
 	`))
 	h := &HTTPHandler{Server: testServer(t, nil)}
 	talkHTTP(t, h, nil, func(c *web) {
 		for _, name := range []string{"1900-01-01", "v999.0.0", "2099-01-01", "9999"} {
 			for _, method := range []string{"tools/list", "server/discover"} {
-				text := strings.Replace(modern(request(method, "")), "2026-07-28", name, 1)
+				text := strings.Replace(modern(lone(method, "")), "2026-07-28", name, 1)
 				c.alone(text, "MCP-Protocol-Version: "+name).sees(strings.Replace(unserved(name), "400 ", "400 application/json\n", 1))
 			}
 		}
@@ -188,7 +188,7 @@ func TestStatelessRefusals(t *testing.T) {
 		// What has a status of its own is no stream, not even where all else is.
 		c.alone(`{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{META,"notifications":{}}}`, "Mcp-Method: tools/list").
 			sees(refusedFor("1", 400, -32020, `Mcp-Method is "tools/list", but the method is "subscriptions/listen"`))
-		c.alone(request("ping", ""), "Accept: text/event-stream").sees(refusedFor("1", 404, -32601, `method "ping" not found`))
+		c.alone(lone("ping", ""), "Accept: text/event-stream").sees(refusedFor("1", 404, -32601, `method "ping" not found`))
 	})
 }
 
@@ -205,7 +205,7 @@ func TestStatelessHeaders(t *testing.T) {
 		s.AddPrompt(&Prompt{Name: "héllo"}, func(context.Context, *Request, *GetPromptParams) (*GetPromptResult, error) {
 			return &GetPromptResult{}, nil
 		}))
-	call := func(members string) string { return request("tools/call", members) }
+	call := func(members string) string { return lone("tools/call", members) }
 	mirrored := func(args string) string { return call(`"name":"mirror","arguments":` + args) }
 	const (
 		speaks = "this server speaks 2026-07-28, 2025-11-25, 2025-06-18, 2025-03-26, 2024-11-05"
@@ -234,8 +234,8 @@ func TestStatelessHeaders(t *testing.T) {
 			{call(echoHi), "Mcp-Name: =?base64?ZWNobw?=", "Mcp-Name: it is not the base64 form of a text"},
 			{call(echoHi), "Mcp-Name: \x80", "Mcp-Name: it has characters that are no visible ASCII"},
 			{call(`"arguments":{}`), "X: y", "the header Mcp-Name is missing"},
-			{request("resources/read", `"uri":"x:y"`), "Mcp-Name: x:z", `Mcp-Name is "x:z", but uri is "x:y"`},
-			{request("prompts/get", `"name":"p"`), "-Mcp-Name", "the header Mcp-Name is missing"},
+			{lone("resources/read", `"uri":"x:y"`), "Mcp-Name: x:z", `Mcp-Name is "x:z", but uri is "x:y"`},
+			{lone("prompts/get", `"name":"p"`), "-Mcp-Name", "the header Mcp-Name is missing"},
 
 			{call(echoHi), "Mcp-Name: =?base64?ZWNobw==?=", strings.Replace(done, `"content":[]`, saysHi[5:], 1)},
 			{call(echoHi), "Mcp-Name:    echo  ", strings.Replace(done, `"content":[]`, saysHi[5:], 1)},
@@ -243,7 +243,7 @@ func TestStatelessHeaders(t *testing.T) {
 			{call(echoHi), "Mcp-Session-Id: ABCDEFGHIJKLMNOPQRSTUVWXYZ", strings.Replace(done, `"content":[]`, saysHi[5:], 1)},
 			{call(echoHi), "Last-Event-ID: 1_1", strings.Replace(done, `"content":[]`, saysHi[5:], 1)},
 			{call(echoHi), "Mcp-Param-Zzz: y", strings.Replace(done, `"content":[]`, saysHi[5:], 1)},
-			{request("prompts/get", `"name":"h\u00e9llo"`), "Mcp-Name: =?base64?aMOpbGxv?=", strings.Replace(done, "content", "messages", 1)},
+			{lone("prompts/get", `"name":"h\u00e9llo"`), "Mcp-Name: =?base64?aMOpbGxv?=", strings.Replace(done, "content", "messages", 1)},
 			{mirrored(`{}`), "X: y", done},
 			{mirrored(`{"v":null}`), "X: y", strings.Replace(done, `"content":[]`, `"content":[{"type":"text","text":"invalid arguments for tool \"mirror\": /v: want string, got null"}],"isError":true`, 1)},
 			{mirrored(`{"v":""}`), "Mcp-Param-Region: ", done},
@@ -260,11 +260,11 @@ func TestStatelessHeaders(t *testing.T) {
 			}
 			c.alone(tt.body, tt.header).sees(want)
 		}
-		c.alone(request("tools/list", ""), "Mcp-Name: any", "-Mcp-Method", "Mcp-Method: tools/list", "MCP-Protocol-Version: 2026-07-27").
+		c.alone(lone("tools/list", ""), "Mcp-Name: any", "-Mcp-Method", "Mcp-Method: tools/list", "MCP-Protocol-Version: 2026-07-27").
 			sees(refusedFor("1", 400, -32020, `MCP-Protocol-Version is "2026-07-27", but _meta says "2026-07-28"`))
 		c.alone(call(`"arguments":{}`), "Mcp-Name: ").sees(refusedFor("1", 200, -32602, "tools/call: invalid parameters: name: missing"))
 		c.alone(call(`"name":"none","arguments":{"v":"x"}`), "Mcp-Param-Region: y").sees(refusedFor("1", 200, -32602, `unknown tool "none"`))
-		c.alone(request("completion/complete", ""), "Mcp-Name: any").sees(refusedFor("1", 404, -32601, `method "completion/complete" is not offered by this server`))
+		c.alone(lone("completion/complete", ""), "Mcp-Name: any").sees(refusedFor("1", 404, -32601, `method "completion/complete" is not offered by this server`))
 		// The key may be missing: then nothing differs.
 		c.post(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, "MCP-Protocol-Version: 2026-07-28", "Mcp-Method: tools/list").
 			sees(refusedFor("1", 400, -32602, "_meta: io.modelcontextprotocol/protocolVersion must name the revision; "+speaks))
@@ -278,7 +278,7 @@ func TestStatelessHeaders(t *testing.T) {
 		c.post(`{"jsonrpc":"2.0"}`, "MCP-Protocol-Version: 2026-07-28").sees(refused(400, -32600, "invalid message: no method"))
 		c.post(`{"jsonrpc":"2.0","id":null,"method":"tools/list"}`, "MCP-Protocol-Version: 2026-07-28").sees(refused(400, -32600, "invalid message: id null is neither a string nor an integer"))
 		c.post("["+modern(call(echoHi))+"]", "MCP-Protocol-Version: 2026-07-28").sees(refused(400, -32600, "batches are not part of this revision"))
-		c.alone(request("subscriptions/listen", `"notifications":{}`), "Accept: application/json").
+		c.alone(lone("subscriptions/listen", `"notifications":{}`), "Accept: application/json").
 			sees(refusedFor("1", 406, -32600, "subscriptions/listen is answered with text/event-stream, which Accept does not allow"))
 	})
 }
@@ -331,31 +331,31 @@ func TestErasOnOnePipe(t *testing.T) {
 func TestErasOnOneEndpoint(t *testing.T) {
 	h := &HTTPHandler{Server: testServer(t, nil), MaxSessions: 1}
 	talkHTTP(t, h, nil, func(c *web) {
-		c.alone(request("tools/call", echoHi)).sees("200 application/json\n" + modern(gives(saysHi)[4:]))
+		c.alone(lone("tools/call", echoHi)).sees("200 application/json\n" + modern(gives(saysHi)[4:]))
 		c.hello("2025-11-25", "{}") // there is room: what stands alone is no session
 		c.post(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{` + echoHi + `}}`).sees(`200 application/json
 			{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"hi"}]}}`)
-		c.alone(request("tools/call", echoHi)).sees("200 application/json\n" + modern(gives(saysHi)[4:]))
-		c.post(strings.ReplaceAll(modern(request("ping", "")), "2026-07-28", "2025-11-25")).sees("200 application/json\n" + `{"jsonrpc":"2.0","id":1,"result":{}}`)
+		c.alone(lone("tools/call", echoHi)).sees("200 application/json\n" + modern(gives(saysHi)[4:]))
+		c.post(strings.ReplaceAll(modern(lone("ping", "")), "2026-07-28", "2025-11-25")).sees("200 application/json\n" + `{"jsonrpc":"2.0","id":1,"result":{}}`)
 	})
 	const names = "the header MCP-Protocol-Version is missing; this server speaks 2026-07-28"
 	h = &HTTPHandler{Server: testServer(t, &ServerOptions{Revisions: []string{Revision20260728}})}
 	talkHTTP(t, h, nil, func(c *web) {
 		c.post(initializeA).sees(refusedFor("1", 400, -32020, names))
-		c.post(modern(request("tools/list", ""))).sees(refusedFor("1", 400, -32020, names))
+		c.post(modern(lone("tools/list", ""))).sees(refusedFor("1", 400, -32020, names))
 		for _, method := range []string{"GET", "DELETE"} {
 			c.send(method, "", "Accept: text/event-stream").sees(refused(405, -32600, "method "+method+" is not served here; allowed: POST", "Allow: POST"))
 		}
 		c.post("[" + pingA + "]").sees(refused(400, -32600, "batches are not part of this revision"))
-		c.alone(request("server/discover", "")).sees("200 application/json\n" + modern(gives(`DONE,` + noted + `,"supportedVersions":["2026-07-28"],"capabilities":{"logging":{},"tools":{"listChanged":true}}`)[4:]))
-		c.alone(strings.ReplaceAll(modern(request("tools/list", "")), "2026-07-28", "2025-11-25"), "MCP-Protocol-Version: 2025-11-25").
+		c.alone(lone("server/discover", "")).sees("200 application/json\n" + modern(gives(`DONE,` + noted + `,"supportedVersions":["2026-07-28"],"capabilities":{"logging":{},"tools":{"listChanged":true}}`)[4:]))
+		c.alone(strings.ReplaceAll(modern(lone("tools/list", "")), "2026-07-28", "2025-11-25"), "MCP-Protocol-Version: 2025-11-25").
 			sees(`400 application/json
 			{"jsonrpc":"2.0","id":1,"error":{"code":-32022,"message":"revision \"2025-11-25\" is not served","data":{"requested":"2025-11-25","supported":["2026-07-28"]}}}`)
 	})
 	h = &HTTPHandler{Server: testServer(t, &ServerOptions{Revisions: sessionRevisions()})}
 	talkHTTP(t, h, nil, func(c *web) {
-		c.alone(request("tools/list", "")).sees(refusedFor("1", 400, -32600, `MCP-Protocol-Version "2026-07-28" is not one of 2025-11-25, 2025-06-18, 2025-03-26, 2024-11-05`))
-		c.post(modern(request("tools/list", ""))).sees(refusedFor("1", 400, -32600, "no Mcp-Session-Id header: send initialize first, and then the id that its answer has"))
+		c.alone(lone("tools/list", "")).sees(refusedFor("1", 400, -32600, `MCP-Protocol-Version "2026-07-28" is not one of 2025-11-25, 2025-06-18, 2025-03-26, 2024-11-05`))
+		c.post(modern(lone("tools/list", ""))).sees(refusedFor("1", 400, -32600, "no Mcp-Session-Id header: send initialize first, and then the id that its answer has"))
 	})
 }
 
@@ -391,7 +391,7 @@ func TestBUG056NotOverSSE(t *testing.T) {
 			t.Fatal("no endpoint")
 		}
 		c.path = endpoint[1]
-		c.post(modern(request("server/discover", ""))).sees("202")
+		c.post(modern(lone("server/discover", ""))).sees("202")
 		stream.sees(`event: message
 			data: {"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"method \"server/discover\" not found"}}`)
 		stream.drop()
@@ -402,7 +402,7 @@ func TestBUG056NotOverSSE(t *testing.T) {
 func TestBUG052UnsupportedVersion(t *testing.T) {
 	h := &HTTPHandler{Server: testServer(t, nil)}
 	talkHTTP(t, h, nil, func(c *web) {
-		c.alone(strings.ReplaceAll(modern(request("tools/list", "")), "2026-07-28", "2099-01-01"), "MCP-Protocol-Version: 2099-01-01").sees(`400 application/json
+		c.alone(strings.ReplaceAll(modern(lone("tools/list", "")), "2026-07-28", "2099-01-01"), "MCP-Protocol-Version: 2099-01-01").sees(`400 application/json
 			{"jsonrpc":"2.0","id":1,"error":{"code":-32022,"message":"revision \"2099-01-01\" is not served","data":{"requested":"2099-01-01","supported":["2026-07-28","2025-11-25","2025-06-18","2025-03-26","2024-11-05"]}}}`)
 	})
 }
@@ -414,10 +414,10 @@ func TestBUG053HeaderAndBody(t *testing.T) {
 		return &GetPromptResult{}, nil
 	}))
 	talkHTTP(t, &HTTPHandler{Server: s}, nil, func(c *web) {
-		c.alone(request("tools/list", ""), "Mcp-Method: tools/call").sees(refusedFor("1", 400, -32020, `Mcp-Method is "tools/call", but the method is "tools/list"`))
-		c.alone(request("tools/list", ""), "-Mcp-Method").sees(refusedFor("1", 400, -32020, "the header Mcp-Method is missing"))
-		c.alone(request("tools/call", echoHi), "Mcp-Name: boom").sees(refusedFor("1", 400, -32020, `Mcp-Name is "boom", but name is "echo"`))
-		c.alone(request("prompts/get", `"name":"héllo"`), "Mcp-Name: =?base64?aMOpbGxv?=").sees("200 application/json\n" + modern(gives(`DONE,"messages":[]`)[4:]))
+		c.alone(lone("tools/list", ""), "Mcp-Method: tools/call").sees(refusedFor("1", 400, -32020, `Mcp-Method is "tools/call", but the method is "tools/list"`))
+		c.alone(lone("tools/list", ""), "-Mcp-Method").sees(refusedFor("1", 400, -32020, "the header Mcp-Method is missing"))
+		c.alone(lone("tools/call", echoHi), "Mcp-Name: boom").sees(refusedFor("1", 400, -32020, `Mcp-Name is "boom", but name is "echo"`))
+		c.alone(lone("prompts/get", `"name":"héllo"`), "Mcp-Name: =?base64?aMOpbGxv?=").sees("200 application/json\n" + modern(gives(`DONE,"messages":[]`)[4:]))
 	})
 }
 
@@ -571,18 +571,18 @@ func TestStatelessAskRefused(t *testing.T) {
 		return `400 {"jsonrpc":"2.0","id":1,"error":{"code":-32021,"message":"the client did not declare ` + what + `","data":{"requiredCapabilities":` + need + `}}}`
 	}
 	call := func(members string) string {
-		return strings.Replace(request("tools/call", members), "META", canAll, 1)
+		return strings.Replace(lone("tools/call", members), "META", canAll, 1)
 	}
 	toolFails := func(text string) string {
 		return gives(`DONE,"content":[{"type":"text","text":` + quoted(text) + `}],"isError":true`)
 	}
 	const askRoots = `{"method":"roots/list","params":{}}`
 	everyWay(t, server,
-		request("tools/call", `"name":"roots"`), missing("roots", `{"roots":{}}`),
-		request("tools/call", `"name":"both"`), missing("roots, sampling, sampling.tools", `{"roots":{},"sampling":{"tools":{}}}`),
+		lone("tools/call", `"name":"roots"`), missing("roots", `{"roots":{}}`),
+		lone("tools/call", `"name":"both"`), missing("roots, sampling, sampling.tools", `{"roots":{},"sampling":{"tools":{}}}`),
 		call(`"name":"both"`), missing("sampling, sampling.tools", `{"sampling":{"tools":{}}}`),
 		call(`"name":"visit"`), missing("elicitation.url", `{"elicitation":{"url":{}}}`),
-		strings.Replace(request("tools/call", `"name":"ask"`), "META", `META<{"elicitation":{"url":{}}}>`, 1), missing("elicitation.form", `{"elicitation":{"form":{}}}`),
+		strings.Replace(lone("tools/call", `"name":"ask"`), "META", `META<{"elicitation":{"url":{}}}>`, 1), missing("elicitation.form", `{"elicitation":{"form":{}}}`),
 		call(`"name":"swallow"`), gives(`ASK,"inputRequests":{"1":`+askRoots+`},"requestState":"#1"`),
 		call(`"name":"wrapped"`), gives(`ASK,"inputRequests":{"1":`+askRoots+`},"requestState":"#2"`),
 		call(`"name":"counted"`), gives(`ASK,"inputRequests":{"1":`+askRoots+`,"2":`+askRoots+`},"requestState":"#3"`),
@@ -597,9 +597,9 @@ func TestStatelessAskRefused(t *testing.T) {
 		call(`"name":"ask","inputResponses":{"1":{"action":"decline"}}`), gives(`DONE,"content":[{"type":"text","text":"decline"}]`),
 		call(`"name":"ask","inputResponses":{"1":{"action":"cancel"}}`), gives(`DONE,"content":[{"type":"text","text":"cancel"}]`),
 		// Elsewhere nothing can be asked, and answers mean nothing.
-		strings.Replace(request("resources/templates/list", `"inputResponses":5,"requestState":5`), "META", canAll, 1), fails(200, 7, "mcp: resources/templates/list cannot ask the client"),
-		strings.Replace(request("completion/complete", `"ref":{"type":"ref/prompt","name":"two"},"argument":{"name":"a","value":""}`), "META", canAll, 1), fails(200, -32602, `unknown argument "a"`),
-		request("tools/list", `"inputResponses":"x","cursor":"x"`), fails(200, -32602, `cursor "x" is not one of this list`),
+		strings.Replace(lone("resources/templates/list", `"inputResponses":5,"requestState":5`), "META", canAll, 1), fails(200, 7, "mcp: the client cannot be asked in resources/templates/list"),
+		strings.Replace(lone("completion/complete", `"ref":{"type":"ref/prompt","name":"two"},"argument":{"name":"a","value":""}`), "META", canAll, 1), fails(200, -32602, `unknown argument "a"`),
+		lone("tools/list", `"inputResponses":"x","cursor":"x"`), fails(200, -32602, `cursor "x" is not one of this list`),
 	)
 }
 
@@ -639,7 +639,7 @@ func TestBUG190RequestState(t *testing.T) {
 		return s
 	}
 	args := func(name, arguments, more string) string {
-		return strings.Replace(request("tools/call", `"name":"`+name+`","arguments":`+arguments+more), "META", canAll, 1)
+		return strings.Replace(lone("tools/call", `"name":"`+name+`","arguments":`+arguments+more), "META", canAll, 1)
 	}
 	const first = `{"a":1,"b":{"x":"é","y":[1.0,2]}}`
 	state := sealed(t, server(keys...), args("args", first, ""), "ada")
@@ -738,7 +738,7 @@ func TestStateExpires(t *testing.T) {
 func TestStateIsBounded(t *testing.T) {
 	s := asking(t, nil)
 	answer := func(size int) string {
-		return strings.Replace(request("tools/call", `"name":"two","inputResponses":{"who":{"action":"accept","content":{"name":"`+strings.Repeat("x", size)+`"}}}`), "META", canAll, 1)
+		return strings.Replace(lone("tools/call", `"name":"two","inputResponses":{"who":{"action":"accept","content":{"name":"`+strings.Repeat("x", size)+`"}}}`), "META", canAll, 1)
 	}
 	const most = 196_503 // in base64, with what is around it, the limit
 	talk(t, serve(s), modern(`
@@ -795,15 +795,15 @@ func TestStatelessVisits(t *testing.T) {
 		agreed = `"visit-1":{"action":"accept"},"visit-2":{"action":"accept"}`
 	)
 	everyWay(t, server,
-		can(request("tools/call", `"name":"pay"`)), gives(`ASK,"inputRequests":{`+pay+`,`+sign+`},"requestState":"#1"`),
-		can(request("tools/call", `"name":"pay","inputResponses":{"visit-1":{"action":"accept"}},"requestState":"#1"`)), gives(`ASK,"inputRequests":{`+sign+`},"requestState":"#2"`),
-		can(request("tools/call", `"name":"pay","inputResponses":{`+agreed+`},"requestState":"#1"`)), gives(`ASK,"inputRequests":{`+pay+`,`+sign+`},"requestState":"#3"`),
-		can(request("tools/call", `"name":"pay","inputResponses":{"visit-2":{"action":"decline"},"visit-1":{"action":"accept"}},"requestState":"#3"`)),
+		can(lone("tools/call", `"name":"pay"`)), gives(`ASK,"inputRequests":{`+pay+`,`+sign+`},"requestState":"#1"`),
+		can(lone("tools/call", `"name":"pay","inputResponses":{"visit-1":{"action":"accept"}},"requestState":"#1"`)), gives(`ASK,"inputRequests":{`+sign+`},"requestState":"#2"`),
+		can(lone("tools/call", `"name":"pay","inputResponses":{`+agreed+`},"requestState":"#1"`)), gives(`ASK,"inputRequests":{`+pay+`,`+sign+`},"requestState":"#3"`),
+		can(lone("tools/call", `"name":"pay","inputResponses":{"visit-2":{"action":"decline"},"visit-1":{"action":"accept"}},"requestState":"#3"`)),
 		gives(`DONE,"content":[{"type":"text","text":"Pay first"}],"isError":true`),
-		can(request("prompts/get", `"name":"pay","inputResponses":{"visit-1":{"action":"cancel"}}`)), fails(200, -32603, "Pay first"),
-		request("tools/call", `"name":"pay"`), `400 {"jsonrpc":"2.0","id":1,"error":{"code":-32021,"message":"the client did not declare elicitation.url","data":{"requiredCapabilities":{"elicitation":{"url":{}}}}}}`,
-		can(request("tools/call", `"name":"broken"`)), fails(200, -32603, "internal error"),
-		can(request("resources/templates/list", "")), fails(200, -32603, "internal error"),
+		can(lone("prompts/get", `"name":"pay","inputResponses":{"visit-1":{"action":"cancel"}}`)), fails(200, -32603, "Pay first"),
+		lone("tools/call", `"name":"pay"`), `400 {"jsonrpc":"2.0","id":1,"error":{"code":-32021,"message":"the client did not declare elicitation.url","data":{"requiredCapabilities":{"elicitation":{"url":{}}}}}}`,
+		can(lone("tools/call", `"name":"broken"`)), fails(200, -32603, "internal error"),
+		can(lone("resources/templates/list", "")), fails(200, -32603, "internal error"),
 	)
 }
 
@@ -858,9 +858,9 @@ func TestStatelessResults(t *testing.T) {
 		{nil, Errorf(CodeMethodNotFound, "x").WithHTTP(410, nil), "tools/call", fails(410, -32601, "x")},
 	} {
 		result, failed = c.result, c.failed
-		lines := []string{request(c.method, `"name":"t"`), c.want}
+		lines := []string{lone(c.method, `"name":"t"`), c.want}
 		if c.method == "resources/read" {
-			lines[0] = request(c.method, `"uri":"x:y"`)
+			lines[0] = lone(c.method, `"uri":"x:y"`)
 		}
 		everyAnswer(t, server, lines)
 	}
@@ -875,9 +875,9 @@ func TestStatelessResults(t *testing.T) {
 	}
 	const tool = `","inputSchema":{"type":"object","properties":{},"additionalProperties":false}}`
 	everyWay(t, hints,
-		request("tools/list", ""), gives(`DONE,"ttlMs":3600000,"cacheScope":"public","tools":[{"name":"ask`+tool+`,{"name":"boom`+tool+`],"nextCursor":"dG9vbDpib29t"`),
-		request("tools/list", `"cursor":"dG9vbDpib29t"`), gives(`DONE,"ttlMs":3600000,"cacheScope":"public","tools":[{"name":"echo","inputSchema":{"type":"object","properties":{"text":{"type":"string"}},"required":["text"],"additionalProperties":false}}]`),
-		request("tools/call", `"name":"slow"`), fails(200, -32602, `unknown tool "slow"`),
+		lone("tools/list", ""), gives(`DONE,"ttlMs":3600000,"cacheScope":"public","tools":[{"name":"ask`+tool+`,{"name":"boom`+tool+`],"nextCursor":"dG9vbDpib29t"`),
+		lone("tools/list", `"cursor":"dG9vbDpib29t"`), gives(`DONE,"ttlMs":3600000,"cacheScope":"public","tools":[{"name":"echo","inputSchema":{"type":"object","properties":{"text":{"type":"string"}},"required":["text"],"additionalProperties":false}}]`),
+		lone("tools/call", `"name":"slow"`), fails(200, -32602, `unknown tool "slow"`),
 	)
 }
 
@@ -1042,7 +1042,7 @@ func TestBUG218CloseWhileListening(t *testing.T) {
 	s := testServer(t, nil)
 	h := &HTTPHandler{Server: s}
 	talkHTTP(t, h, nil, func(c *web) {
-		x := c.alone(request("subscriptions/listen", `"notifications":{}`))
+		x := c.alone(lone("subscriptions/listen", `"notifications":{}`))
 		x.sees(modern("200 text/event-stream\n: ok\n\ndata: " + `{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{SUB(1),"notifications":{}}}`))
 		start := time.Now()
 		must(t, h.Shutdown(c.t.Context()))
@@ -1085,7 +1085,7 @@ func TestListenSlowReader(t *testing.T) {
 		must(t, s.AddResourceTemplate(&ResourceTemplate{URITemplate: "x:{+a}", Name: "all"}, func(context.Context, *Request, *ReadResourceParams) (*ReadResourceResult, error) { return nil, nil }))
 		h := &HTTPHandler{Server: s, Comment: -1}
 		talkHTTP(t, h, nil, func(c *web) {
-			body := modern(request("subscriptions/listen", `"notifications":{"toolsListChanged":true,"resourceSubscriptions":["x:dir/"]}`))
+			body := modern(lone("subscriptions/listen", `"notifications":{"toolsListChanged":true,"resourceSubscriptions":["x:dir/"]}`))
 			c.mute(fmt.Sprintf("POST /mcp HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nAccept: text/event-stream\r\n"+
 				"MCP-Protocol-Version: 2026-07-28\r\nMcp-Method: subscriptions/listen\r\nContent-Length: %d\r\n\r\n%s", len(body), body))
 			synctest.Wait()
@@ -1095,7 +1095,7 @@ func TestListenSlowReader(t *testing.T) {
 				must(t, addNothing(s, "new"))
 				s.RemoveTools("new")
 			}
-			c.alone(request("tools/call", echoHi)).sees("200 application/json\n" + modern(gives(saysHi)[4:]))
+			c.alone(lone("tools/call", echoHi)).sees("200 application/json\n" + modern(gives(saysHi)[4:]))
 			want(t, "time", time.Since(start), time.Duration(0))
 			s.eachHearer(func(l hearer) {
 				if sub, ok := l.(*subscription); ok {
@@ -1141,7 +1141,7 @@ func TestStatelessStreams(t *testing.T) {
 		progress = `{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%s,"progress":%d,"total":2}}`
 		logged   = `{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"error","logger":"l","data":1}}`
 	)
-	plain := request("tools/call", `"name":"log"`)
+	plain := lone("tools/call", `"name":"log"`)
 	level := strings.Replace(plain, "META", `META<|"io.modelcontextprotocol/logLevel":"warning">`, 1)
 	both := strings.Replace(plain, "META", `META<|"progressToken":"p","io.modelcontextprotocol/logLevel":"warning">`, 1)
 	first, second := fmt.Sprintf(progress, `"p"`, 1), fmt.Sprintf(progress, `"p"`, 2)
@@ -1158,7 +1158,7 @@ func TestStatelessStreams(t *testing.T) {
 		c.alone(both).sees(event(first, second, logged, done))
 		c.alone(both, "Accept: application/json").sees(modern("200 application/json\n" + done))
 		c.alone(plain, "Accept: text/event-stream").sees(event(done))
-		slow := c.alone(request("tools/call", `"name":"slow"`))
+		slow := c.alone(lone("tools/call", `"name":"slow"`))
 		slow.sees("")
 		time.Sleep(500 * time.Millisecond)
 		slow.sees("200 text/event-stream\n: ok")
@@ -1229,7 +1229,7 @@ func TestBUG079AbortCancelsStateless(t *testing.T) {
 		return "", nil
 	})
 	talkHTTP(t, &HTTPHandler{Server: s}, nil, func(c *web) {
-		x := c.alone(request("tools/call", `"name":"stay"`))
+		x := c.alone(lone("tools/call", `"name":"stay"`))
 		time.Sleep(time.Second)
 		x.drop()
 		want(t, "ends", ends.String(), "after 1s: mcp: the client closed the connection")
@@ -1249,17 +1249,17 @@ func TestStatelessBounds(t *testing.T) {
 	h := &HTTPHandler{Server: s, MaxSessions: 2, DecideAfter: time.Hour}
 	talkHTTP(t, h, nil, func(c *web) {
 		for range 3 {
-			c.alone(request("tools/call", `"name":"boom"`)).sees(refusedFor("1", 200, -32603, "internal error"))
-			c.alone(request("tools/call", `"name":"unseen"`)).sees(refusedFor("1", 200, -32603, "internal error"))
-			c.alone(request("ping", "")).sees(refusedFor("1", 404, -32601, `method "ping" not found`))
+			c.alone(lone("tools/call", `"name":"boom"`)).sees(refusedFor("1", 200, -32603, "internal error"))
+			c.alone(lone("tools/call", `"name":"unseen"`)).sees(refusedFor("1", 200, -32603, "internal error"))
+			c.alone(lone("ping", "")).sees(refusedFor("1", 404, -32601, `method "ping" not found`))
 		}
-		a, b := c.alone(request("tools/call", `"name":"slow"`)), c.alone(request("subscriptions/listen", `"notifications":{}`))
+		a, b := c.alone(lone("tools/call", `"name":"slow"`)), c.alone(lone("subscriptions/listen", `"notifications":{}`))
 		b.sees(modern("200 text/event-stream\n: ok\n\ndata: " + `{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{SUB(1),"notifications":{}}}`))
 		full := refusedFor("1", 503, -32603, "too many requests at once: the limit is 2", "Retry-After: 1")
-		c.alone(request("tools/call", echoHi)).sees(full)
-		c.alone(request("server/discover", "")).sees(full)
+		c.alone(lone("tools/call", echoHi)).sees(full)
+		c.alone(lone("server/discover", "")).sees(full)
 		b.drop()
-		c.alone(request("tools/call", echoHi)).sees(modern("200 application/json\n" + gives(saysHi)[4:]))
+		c.alone(lone("tools/call", echoHi)).sees(modern("200 application/json\n" + gives(saysHi)[4:]))
 		a.drop()
 		want(t, "running", len(h.loneSession.p.running), 0)
 	})
@@ -1284,11 +1284,11 @@ func TestStatelessAttacks(t *testing.T) {
 			{meta(rev + `,"io.modelcontextprotocol/clientCapabilities":{"extensions":[]}`), "X: y", refusedFor("1", 400, -32602, "_meta: io.modelcontextprotocol/clientCapabilities: extensions: want an object, got an array")},
 			{`{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":[]}}`, "X: y", refusedFor("1", 400, -32602, "_meta: io.modelcontextprotocol/protocolVersion must name the revision; this server speaks 2026-07-28, 2025-11-25, 2025-06-18, 2025-03-26, 2024-11-05")},
 			{`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, "X: y", refusedFor("1", 400, -32602, "_meta: io.modelcontextprotocol/protocolVersion must name the revision; this server speaks 2026-07-28, 2025-11-25, 2025-06-18, 2025-03-26, 2024-11-05")},
-			{request("tools/call", echoHi), "Mcp-Name: " + big, refusedFor("1", 400, -32020, `Mcp-Name is "`+big[:100]+`", but name is "echo"`)},
-			{request("tools/call", echoHi), "Mcp-Method: " + big, refusedFor("1", 400, -32020, `Mcp-Method is "`+big[:100]+`", but the method is "tools/call"`)},
-			{request("tools/call", echoHi), "MCP-Protocol-Version: " + big, refusedFor("1", 400, -32020, `MCP-Protocol-Version is "`+big[:100]+`", but _meta says "2026-07-28"`)},
-			{request(big, ""), "Mcp-Method: x", refusedFor("1", 400, -32020, `Mcp-Method is "x", but the method is "`+big[:100]+`"`)},
-			{strings.Replace(modern(request("tools/list", "")), "2026-07-28", big, 1), "MCP-Protocol-Version: 2026-07-28", refusedFor("1", 400, -32020, `MCP-Protocol-Version is "2026-07-28", but _meta says "`+big[:100]+`"`)},
+			{lone("tools/call", echoHi), "Mcp-Name: " + big, refusedFor("1", 400, -32020, `Mcp-Name is "`+big[:100]+`", but name is "echo"`)},
+			{lone("tools/call", echoHi), "Mcp-Method: " + big, refusedFor("1", 400, -32020, `Mcp-Method is "`+big[:100]+`", but the method is "tools/call"`)},
+			{lone("tools/call", echoHi), "MCP-Protocol-Version: " + big, refusedFor("1", 400, -32020, `MCP-Protocol-Version is "`+big[:100]+`", but _meta says "2026-07-28"`)},
+			{lone(big, ""), "Mcp-Method: x", refusedFor("1", 400, -32020, `Mcp-Method is "x", but the method is "`+big[:100]+`"`)},
+			{strings.Replace(modern(lone("tools/list", "")), "2026-07-28", big, 1), "MCP-Protocol-Version: 2026-07-28", refusedFor("1", 400, -32020, `MCP-Protocol-Version is "2026-07-28", but _meta says "`+big[:100]+`"`)},
 		} {
 			c.alone(tt.body, tt.header).sees(tt.want)
 		}
@@ -1298,11 +1298,11 @@ func TestStatelessAttacks(t *testing.T) {
 		fmt.Fprintf(&many, `,"x:%d"`, i)
 	}
 	everyWay(t, func() *Server { return testServer(t, nil) },
-		request("tools/call", `"name":"echo","arguments":{"text":"hi"},"inputResponses":{"a":`+nested(maxDepth-4)+`}`), gives(saysHi),
-		request("tools/call", echoHi+`,"requestState":"`+big+`"`), fails(200, -32602, "requestState is not one that this request was given, or has expired"),
+		lone("tools/call", `"name":"echo","arguments":{"text":"hi"},"inputResponses":{"a":`+nested(maxDepth-4)+`}`), gives(saysHi),
+		lone("tools/call", echoHi+`,"requestState":"`+big+`"`), fails(200, -32602, "requestState is not one that this request was given, or has expired"),
 	)
 	talk(t, serve(testServer(t, nil)), modern(`
-		> `+request("subscriptions/listen", `"notifications":{"resourceSubscriptions":[`+many.String()[1:]+`]}`)+`
+		> `+lone("subscriptions/listen", `"notifications":{"resourceSubscriptions":[`+many.String()[1:]+`]}`)+`
 		< `+fails(200, -32602, "10001 resourceSubscriptions and taskIds: the limit is 10000")[4:]))
 }
 
