@@ -120,6 +120,23 @@ func (q *Question) method() (string, any) {
 	return methodRootsList, &ListRootsParams{}
 }
 
+// appendQuestions writes questions as an object: what is asked by name.
+func appendQuestions(b []byte, questions []Question, rev revision) (_ []byte, err error) {
+	b = append(b, '{')
+	for i := range questions {
+		if i > 0 {
+			b = append(b, ',')
+		}
+		method, params := questions[i].method()
+		b = appendString(append(appendString(b, questions[i].Name), `:{"method":`...), method)
+		if b, err = appendJSON(append(b, `,"params":`...), params, rev); err != nil {
+			return b, err
+		}
+		b = append(b, '}')
+	}
+	return append(b, '}'), nil
+}
+
 // asTask is the question for a client with these capabilities: as a task, if that is
 // wanted and can be.
 func (q Question) asTask(c *ClientCapabilities, rev revision) Question {

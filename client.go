@@ -34,6 +34,8 @@ const (
 	maxRounds      = 16
 	roundPause     = 100 * time.Millisecond // before a call is repeated for which nothing was done, at first
 	maxRoundPause  = 10 * time.Second
+	maxReports     = 1_000 // tasks whose progress is kept for who will wait for them
+	keptReports    = 64    // of one of them
 	maxOld         = 1_000 // origins of old servers that are remembered
 	backoffMin     = 500 * time.Millisecond
 	backoffMax     = 30 * time.Second
@@ -153,7 +155,7 @@ func (c *Client) Connect(ctx context.Context, t Transport) (*ClientSession, erro
 
 // connect opens a session; before is the peer of a try before this one, if any.
 func (c *Client) connect(ctx context.Context, t Transport, revs []revision, before *peer) (*ClientSession, error) {
-	conn := &clientConn{c: c, schemas: map[string]*outputSchema{}, visits: map[string]chan struct{}{}, mirrors: map[string][]mirror{}, support: map[string]string{}, reports: map[int64]func(Progress){},
+	conn := &clientConn{c: c, schemas: map[string]*outputSchema{}, visits: map[string]chan struct{}{}, mirrors: map[string][]mirror{}, support: map[string]string{}, reports: map[int64]chan Progress{},
 		listens: map[string]*listening{}, turn: make(chan struct{}, 1), gone: make(chan struct{}), closed: make(chan struct{})}
 	if c.opts.Tasks != nil {
 		conn.owner = orNewID("")
@@ -359,8 +361,13 @@ func (c *Client) capabilities() *ClientCapabilities {
 		caps.Elicitation = &ElicitationCapability{Form: some(o.Elicit != nil), URL: some(o.Visit != nil)}
 	}
 	if o.Tasks != nil {
-		caps.Tasks = &TaskCapability{List: &Empty{}, Cancel: &Empty{}, Requests: TaskRequests{
-			Sampling: &SamplingTasks{some(o.Sample != nil)}, Elicitation: &ElicitTasks{some(caps.Elicitation != nil)}}}
+		caps.Tasks = &TaskCapability{List: &Empty{}, Cancel: &Empty{}}
+		if o.Sample != nil {
+			caps.Tasks.Requests.Sampling = &SamplingTasks{&Empty{}}
+		}
+		if caps.Elicitation != nil {
+			caps.Tasks.Requests.Elicitation = &ElicitTasks{&Empty{}}
+		}
 	}
 	if !o.NoTasks {
 		caps.Extensions = Extensions{ExtensionTasks: json.RawMessage("{}")}
@@ -401,7 +408,7 @@ type clientConn struct {
 	level      LoggingLevel             // likewise; in the stateless era for each request
 	renewal    *renewal                 // the newest
 	support    map[string]string        // by tool; whether it runs as a task
-	reports    map[int64]func(Progress) // by token; of calls that have become tasks
+	reports    map[int64]chan Progress  // by token; of calls that may become tasks, or have: from lateProgress to reportTo, never closed
 }
 
 // A listening is a subscriptions/listen request of the client.
@@ -415,39 +422,74 @@ type listening struct {
 	acks    int                 // how often it was acknowledged; likewise
 }
 
-// lateProgress gives a report on a task to who waits for that. The peer's lock is held.
+// lateProgress keeps a report on a task for who waits for that; the newest ones count.
+// The peer's lock is held.
 func (c *clientConn) lateProgress(token int64, r Progress) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if f := c.reports[token]; f != nil {
-		f(r)
+	reports := c.reports[token]
+	if reports == nil {
+		return
 	}
-}
-
-// reportTo gives reports on a task to f, one at a time, until stop is called.
-func (c *clientConn) reportTo(token ID, f func(Progress)) (stop func()) {
-	n, _ := strconv.ParseInt(token.text, 10, 64)
-	reports := make(chan Progress, maxProgress)
-	c.mu.Lock()
-	c.reports[n] = func(r Progress) {
+	if len(r.Message) > maxKept {
+		r.Message = ""
+	}
+	if len(reports) == cap(reports) {
 		select {
-		case reports <- r:
-		default: // f is slow
+		case <-reports:
+		default: // it was taken just now
 		}
 	}
+	reports <- r // nobody else sends
+}
+
+// keepReports begins, or ends, to keep what is reported on a call after its answer.
+// When that is done for too many, one is forgotten.
+func (c *clientConn) keepReports(token ID, keep bool) {
+	n, _ := strconv.ParseInt(token.text, 10, 64)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !keep {
+		delete(c.reports, n)
+		return
+	}
+	for old := range c.reports {
+		if len(c.reports) < maxReports {
+			break
+		}
+		delete(c.reports, old)
+	}
+	c.reports[n] = make(chan Progress, keptReports)
+}
+
+// reportTo gives reports on a task to f, one at a time, until stop is called, which
+// returns after the last one.
+func (c *clientConn) reportTo(token ID, f func(Progress)) (stop func()) {
+	n, _ := strconv.ParseInt(token.text, 10, 64)
+	c.mu.Lock()
+	reports := c.reports[n]
 	c.mu.Unlock()
-	done := make(chan struct{})
+	quit, done := make(chan struct{}), make(chan struct{})
 	go func() { // ends with stop
 		defer close(done)
-		for r := range reports {
-			f(r)
+		for {
+			select {
+			case r := <-reports:
+				f(r)
+				continue
+			default:
+			}
+			select {
+			case r := <-reports:
+				f(r)
+			case <-quit:
+				return
+			}
 		}
 	}()
 	return func() {
-		c.mu.Lock()
-		delete(c.reports, n)
-		close(reports)
-		c.mu.Unlock()
+		c.keepReports(token, false)
+		close(quit)
 		<-done
 	}
 }
@@ -551,7 +593,7 @@ func (cs *ClientSession) Close() error {
 
 // end ends the connection and waits for the goroutines.
 func (c *clientConn) end() error {
-	c.host.end(over)
+	_ = c.host.end(over)
 	err := c.link.close()
 	c.stop(ErrClosed)
 	c.remember(func(*clientConn) {}) // no renewal and no subscription begins any more
@@ -623,6 +665,7 @@ type clientCall struct {
 	visited map[string]bool // ids of visits that the person agreed to
 	created value           // the task that the call has become; zero: none
 	task    *TaskMetadata   // asks for a task (2025-11-25)
+	reports bool            // progress of the task is kept for who will wait for it
 	id      ID              // of the last try
 	round   *clientRound    // in the stateless era: what the server wanted; nil: nothing yet
 }
@@ -752,11 +795,18 @@ func (cs *ClientSession) call(ctx context.Context, c *clientCall, result any) er
 		if err != nil {
 			return err
 		}
-		o.started = func(id ID) { c.id = id }
+		o.started = func(id ID) {
+			if c.id = id; c.reports {
+				cs.conn.keepReports(id, true)
+			}
+		}
 		v, err := cs.conn.p.call(ctx, cs.conn.link, c.method, c.params, o)
 		answered := errors.As(err, new(*Error))
 		c.tries++
 		again, err := era.settle(ctx, cs, c, v, err)
+		if c.reports && !c.created.present() {
+			cs.conn.keepReports(c.id, false)
+		}
 		if again {
 			continue
 		}
@@ -1234,10 +1284,16 @@ func (c *clientConn) admit(in *incoming) (bool, *Error) {
 }
 
 func (c *clientConn) request(ctx context.Context, in *incoming) (any, error) {
-	if serve := clientServes(in.method); serve != nil {
-		return serve(c, ctx, in)
+	serve := clientServes(in.method)
+	if serve == nil {
+		return nil, errNotOffered(in)
 	}
-	return nil, errNotOffered(in)
+	result, err := serve(c, ctx, in)
+	asks := in.method == methodElicit || in.method == methodCreateMessage || in.method == methodRootsList
+	if task := in.params.member("_meta").member(metaRelatedTask); err == nil && asks && task.present() && in.rev.tasks() && !in.rev.alone() {
+		return &related{Meta{metaRelatedTask: json.RawMessage(task.raw())}, result}, nil
+	}
+	return result, err
 }
 
 // clientServes is how a client serves a method; nil if it does not.

@@ -275,6 +275,7 @@ func encodeMessage(id ID, method string, params any, meta Meta, rev revision) (*
 	return b, err
 }
 
+// appendParams writes params with more _meta.
 func appendParams(b []byte, params any, meta Meta, rev revision) ([]byte, error) {
 	if len(meta) == 0 {
 		return appendJSON(b, params, rev)
@@ -289,6 +290,10 @@ func appendParams(b []byte, params any, meta Meta, rev revision) ([]byte, error)
 	}
 	if string(b[start:]) == "{}" {
 		return append(b[:start], '}'), nil
+	}
+	if own, ok := bytes.CutPrefix(b[start:], []byte(`{"_meta":{`)); ok && own[0] != '}' {
+		b[start-1] = ',' // instead of the brace of the other _meta
+		return append(b[:start], own...), nil
 	}
 	b[start] = ',' // instead of its brace
 	return b, nil

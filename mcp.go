@@ -580,8 +580,8 @@ type TaskMetadata struct {
 	TTL *Milliseconds `json:"ttl,omitempty"` // how long its result is to be kept, from its creation; nil: as the receiver likes
 }
 
-// taskParams name a task.
-type taskParams struct {
+// TaskParams are the parameters of tasks/get, tasks/result and tasks/cancel.
+type TaskParams struct {
 	Meta   Meta   `json:"_meta,omitempty"`
 	TaskID string `json:"taskId" mcp:"required"`
 }
@@ -605,6 +605,7 @@ func (s TaskStatus) Over() bool { return s == TaskCompleted || s == TaskFailed |
 // A Task is what is told of a request that goes on after its answer (2025-11-25;
 // Tasks. 2026-07-28; the extension io.modelcontextprotocol/tasks).
 type Task struct {
+	_             struct{} // it has a text of its own for each revision: see native
 	TaskID        string
 	Status        TaskStatus
 	StatusMessage string // for people; may be ""

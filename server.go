@@ -164,11 +164,11 @@ type TaskRecord struct {
 	Updated       time.Time // when the status changed last
 	TTL           time.Duration
 	PollInterval  time.Duration
-	Questions     []TaskQuestion        // that are open
-	Answers       map[string]TaskAnswer // by name of the question
-	Names         []string              // of all questions ever
-	Result        json.RawMessage       // nil: none
-	Error         *Error                // nil: none
+	Questions     []TaskQuestion        `json:",omitempty"` // that are open
+	Answers       map[string]TaskAnswer `json:",omitempty"` // by name of the question
+	Names         []string              `json:",omitempty"` // of all questions ever
+	Result        json.RawMessage       `json:",omitempty"` // nil: none
+	Error         *Error                `json:",omitempty"` // nil: none
 	ToolFailed    bool                  // Result is that of a tool, and has IsError
 }
 
@@ -176,14 +176,14 @@ type TaskRecord struct {
 type TaskQuestion struct {
 	Name    string
 	Method  string
-	Params  json.RawMessage
-	Claimed time.Time // until when somebody is asking it
+	Params  json.RawMessage `json:",omitempty"`
+	Claimed time.Time       `json:",omitzero"` // until when somebody is asking it
 }
 
 // A TaskAnswer is the answer to a TaskQuestion: one of the two.
 type TaskAnswer struct {
-	Result json.RawMessage
-	Error  *Error
+	Result json.RawMessage `json:",omitempty"`
+	Error  *Error          `json:",omitempty"`
 }
 
 // An Interceptor wraps the serving of a request: it may refuse, look at the
@@ -345,7 +345,7 @@ func (s *Server) Run(ctx context.Context, c Conn) error {
 	d := newDuplex(c, ss.p)
 	ss.connect(d, d.windDown)
 	defer ss.end()
-	defer ss.host.end(over)
+	defer func() { _ = ss.host.end(over) }()
 	return d.run(ctx, nil)
 }
 
@@ -1101,7 +1101,10 @@ func (r *Request) sayProgressLocked(ctx context.Context) error {
 // it loses the connection (2025-11-25; Streamable HTTP, Sending Messages, item 6).
 // Elsewhere it does nothing.
 func (r *Request) Pause(retry time.Duration) error {
-	if r.in.a.pause == nil {
+	r.mu.Lock()
+	detached := r.detached
+	r.mu.Unlock()
+	if r.in.a.pause == nil || detached {
 		return nil
 	}
 	return r.in.a.pause(retry)
@@ -1149,10 +1152,15 @@ func (r *Request) over() {
 	if r.detached {
 		return // as the task it speaks on
 	}
+	r.flushLocked()
+	r.voice = nil
+}
+
+// flushLocked sends the last progress if that was held back.
+func (r *Request) flushLocked() {
 	if r.held && r.voice != nil {
 		_ = r.sayProgressLocked(context.Background()) // the answer follows on the same way
 	}
-	r.voice = nil
 }
 
 func (r *Request) isOver() bool {
@@ -1443,6 +1451,15 @@ func (ss *session) changed(lists mailBits) {
 	}
 }
 
+// post has the client told of something, as long as the session is there.
+func (ss *session) post(item mailItem) {
+	select {
+	case <-ss.gone:
+	default:
+		ss.mail.post(item)
+	}
+}
+
 func (ss *session) updated(uri string) {
 	ss.mu.Lock()
 	followed := follows(ss.subscribed, uri)
@@ -1637,8 +1654,9 @@ func (r *Request) askOne(ctx context.Context, q *Question) (Answer, error) {
 	r.mu.Unlock()
 	result, err := r.in.p.call(ctx, r.in.a.out, method, params, o)
 	if task := result.member("task"); err == nil && q.Task != nil && task.present() {
-		method, params := methodTasksResult, &taskParams{TaskID: task.member("taskId").str()}
-		if result, err = r.in.p.call(ctx, r.in.a.out, method, params, o); ctx.Err() != nil {
+		params := &TaskParams{TaskID: task.member("taskId").str()}
+		result, err = r.in.p.call(ctx, r.in.a.out, methodTasksResult, params, o)
+		if err != nil && !errors.As(err, new(*Error)) { // nobody waits for it any more
 			_, _ = r.in.p.call(context.WithoutCancel(ctx), r.in.a.out, methodTasksCancel, params, callOptions{rev: r.rev, idle: cancelWait})
 		}
 	}
@@ -1724,15 +1742,15 @@ func serverMethod(name string) method {
 	case methodToolsCall:
 		return method{params[CallToolParams], (*Server).callToolOrTask, offersTools, false, everywhere}
 	case methodTasksGet:
-		return method{params[taskParams], (*Server).getTask, offersTasks, false, everywhere}
+		return method{params[TaskParams], (*Server).getTask, offersTasks, false, everywhere}
 	case methodTasksResult:
-		return method{params[taskParams], (*Server).taskResult, offersTasks, false, onlySession}
+		return method{params[TaskParams], (*Server).taskResult, offersTasks, false, onlySession}
 	case methodTasksList:
 		return method{params[ListParams], (*Server).listTasks, offersTasks, false, onlySession}
 	case methodTasksCancel:
-		return method{params[taskParams], (*Server).cancelTask, offersTasks, false, everywhere}
+		return method{params[TaskParams], (*Server).cancelTask, offersTasks, false, everywhere}
 	case methodTasksUpdate:
-		return method{params[updateTaskParams], (*Server).updateTask, offersTasks, false, onlyAlone}
+		return method{params[UpdateTaskParams], (*Server).updateTask, offersTasks, false, onlyAlone}
 	case methodResourcesList:
 		return method{params[ListParams], (*Server).listResources, offersResources, false, everywhere}
 	case methodTemplatesList:
@@ -2489,6 +2507,8 @@ func (m *mailbox) empty() (items []mailItem) {
 
 var errHostEnded = errors.New("mcp: the server ended before the task")
 
+var errGone = errors.New("mcp: the client closed the connection")
+
 // over is a context that has ended.
 var over = func() context.Context {
 	ctx, cancel := context.WithCancel(context.Background())
@@ -2527,20 +2547,21 @@ func (h *taskHost) run(ctx context.Context, f func(ctx context.Context, cancel c
 }
 
 // end lets no more tasks begin, waits for those that run as long as ctx lets it, and
-// then ends them.
-func (h *taskHost) end(ctx context.Context) {
+// then ends them, for which it returns the reason.
+func (h *taskHost) end(ctx context.Context) (cause error) {
 	h.mu.Lock()
 	h.ended = true
 	cancel := h.cancel
 	h.mu.Unlock()
 	if cancel == nil {
-		return
+		return nil
 	}
 	done := make(chan struct{})
 	go func() { h.work.Wait(); close(done) }() // ends with the tasks
 	select {
 	case <-done:
 	case <-ctx.Done():
+		cause = context.Cause(ctx)
 		cancel(errHostEnded)
 		select {
 		case <-done:
@@ -2548,6 +2569,7 @@ func (h *taskHost) end(ctx context.Context) {
 		}
 	}
 	cancel(errHostEnded)
+	return cause
 }
 
 // A runningTask is the handler of a task at work.
@@ -2564,6 +2586,7 @@ type lateTask struct {
 	t       *tool
 	p       *CallToolParams
 	created chan *CreateTaskResult // has room for the one that becomeTask sends
+	told    chan struct{}          // closed when the client has that
 	done    chan ending            // has room for the end of a call that was no task
 	task    *runningTask           // set by becomeTask, on the handler's goroutine or before that begins
 }
@@ -2578,4 +2601,14 @@ type ending struct {
 // Messages).
 func relatedTask(id string) Meta {
 	return Meta{metaRelatedTask: map[string]string{"taskId": id}}
+}
+
+// A related value, parameters or a result, belongs to a task, as its _meta says.
+type related struct {
+	task  Meta
+	value any
+}
+
+func (p *related) appendTo(b []byte, rev revision) ([]byte, error) {
+	return appendParams(b, p.value, p.task, rev)
 }

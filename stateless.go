@@ -255,23 +255,6 @@ func (i *inputRequiredResult) appendTo(b []byte, rev revision) ([]byte, error) {
 	return append(b, '}'), err
 }
 
-// appendQuestions writes questions as an object: what is asked by name.
-func appendQuestions(b []byte, questions []Question, rev revision) (_ []byte, err error) {
-	b = append(b, '{')
-	for i := range questions {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		method, params := questions[i].method()
-		b = appendString(append(appendString(b, questions[i].Name), `:{"method":`...), method)
-		if b, err = appendJSON(append(b, `,"params":`...), params, rev); err != nil {
-			return b, err
-		}
-		b = append(b, '}')
-	}
-	return append(b, '}'), nil
-}
-
 // A statelessResult is a result with what every result of the era has, in place of
 // what the result itself says of it.
 type statelessResult struct {
@@ -638,7 +621,7 @@ func (sub *subscription) followTask(ctx context.Context, id string) {
 			return
 		}
 		after = rec.Version
-		sub.mail.post(mailItem{noteTask, detailedTask{rec}})
+		sub.mail.post(mailItem{noteTask, detailedTask{rec, sub.r.Capabilities}})
 		if rec.Status.Over() {
 			return
 		}
@@ -823,9 +806,9 @@ func (statelessEra) prepare(cs *ClientSession, c *clientCall) (callOptions, erro
 		o.header[headerName] = []string{encodeHeader(p.Name)}
 	case *ReadResourceParams:
 		o.header[headerName] = []string{encodeHeader(p.URI)}
-	case *taskParams:
+	case *TaskParams:
 		o.header[headerName] = []string{encodeHeader(p.TaskID)}
-	case *updateTaskParams:
+	case *UpdateTaskParams:
 		o.header[headerName] = []string{encodeHeader(p.TaskID)}
 	}
 	return o, nil

@@ -220,8 +220,8 @@ func whileGood(ctx context.Context, still func(context.Context) bool) (_ context
 }
 
 // Shutdown refuses new requests, ends the streams that only listen, waits for
-// running requests as long as ctx lets it, taking what they wait for, and ends all
-// sessions. It returns the error of ctx if requests had to be cancelled.
+// running requests and tasks as long as ctx lets it, taking what requests wait for,
+// and ends all sessions. It returns the error of ctx if something had to be cancelled.
 func (h *HTTPHandler) Shutdown(ctx context.Context) error {
 	h.mu.Lock()
 	h.draining = true
@@ -245,6 +245,7 @@ func (h *HTTPHandler) Shutdown(ctx context.Context) error {
 	for s := range open {
 		<-s.gone
 	}
+	err = cmp.Or(err, h.host.end(ctx))
 	h.crew.close(handlersGrace)
 	return err
 }
@@ -719,10 +720,7 @@ func (h *HTTPHandler) dismiss(s *session) {
 var errDraining = Errorf(CodeInternalError, "the server is shutting down").
 	WithHTTP(http.StatusServiceUnavailable, http.Header{"Retry-After": {"10"}})
 
-var (
-	errGone    = errors.New("mcp: the client closed the connection")
-	errExpired = errors.New("mcp: the identity of the caller has expired")
-)
+var errExpired = errors.New("mcp: the identity of the caller has expired")
 
 // exchange serves the messages of a POST in a session.
 func (h *HTTPHandler) exchange(w http.ResponseWriter, r *http.Request, s *httpSession, f *frame, identity *Identity, opens bool) {

@@ -8,6 +8,7 @@ package mcp
 // it through the store.
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/rand"
@@ -19,6 +20,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 )
@@ -29,8 +31,10 @@ const (
 	defaultTaskPoll  = time.Second
 	minTaskPoll      = 10 * time.Millisecond
 	maxTasks         = 10_000    // in memory
-	maxTasksOfOne    = 1_000     // of one owner
-	maxTaskBytes     = 256 << 20 // of results in memory
+	maxTasksOfOne    = 1_000     // of one owner who is known
+	maxTaskBytes     = 256 << 20 // of results and answers in memory
+	sweepTasks       = time.Minute
+	maxStatus        = 200 // bytes of a failure that are told with the status
 	tasksPage        = 100
 )
 
@@ -52,12 +56,12 @@ func (t *TaskRecord) move(to TaskStatus, message string) error {
 	return nil
 }
 
-// ask adds questions to those that the requestor has to answer. A name is never used
-// twice.
+// ask adds questions to those that the requestor has to answer, in the words of the
+// revision that the task was made in. A name is never used twice.
 func (t *TaskRecord) ask(questions []Question, rev revision) (names []string, err error) {
 	for i := range questions {
 		method, params := questions[i].method()
-		raw, err := appendJSON(nil, params, newest)
+		raw, err := appendJSON(nil, params, rev)
 		if err != nil {
 			return nil, err
 		}
@@ -89,9 +93,18 @@ func (t *TaskRecord) answer(name string, a TaskAnswer) error {
 	return t.move(TaskWorking, "")
 }
 
-// finish ends the task with its ending.
-func (t *TaskRecord) finish(result json.RawMessage, e *Error) error {
-	status, message := TaskCompleted, ""
+// withdraw takes questions back that nobody waits for any more.
+func (t *TaskRecord) withdraw(names []string) error {
+	t.Questions = slices.DeleteFunc(t.Questions, func(q TaskQuestion) bool { return slices.Contains(names, q.Name) })
+	if len(t.Questions) > 0 || t.Status == TaskWorking {
+		return nil
+	}
+	return t.move(TaskWorking, "")
+}
+
+// finish ends the task with its outcome.
+func (t *TaskRecord) finish(result json.RawMessage, message string, e *Error) error {
+	status := TaskCompleted
 	if e != nil {
 		status, message = TaskFailed, e.Message
 	}
@@ -108,6 +121,18 @@ func (t *TaskRecord) expires() time.Time {
 		return time.Time{}
 	}
 	return t.Created.Add(t.TTL)
+}
+
+// size is what the task keeps in memory beside its fixed part.
+func (t *TaskRecord) size() int {
+	n := len(t.Result)
+	for i := range t.Questions {
+		n += len(t.Questions[i].Params)
+	}
+	for _, a := range t.Answers {
+		n += len(a.Result)
+	}
+	return n
 }
 
 func (t *TaskRecord) clone() *TaskRecord {
@@ -132,6 +157,16 @@ func (q *TaskQuestion) question() (Question, error) {
 		return out, nil
 	}
 	return out, decodeJSON(q.Params, into)
+}
+
+// questionsFor are the open questions that a client can answer.
+func (t *TaskRecord) questionsFor(can *ClientCapabilities, rev revision) (list []Question) {
+	for i := range t.Questions {
+		if q, err := t.Questions[i].question(); err == nil && can.missing(q.needs(), rev) == nil {
+			list = append(list, q)
+		}
+	}
+	return list
 }
 
 // view is a record as its owner sees it.
@@ -183,8 +218,8 @@ func (t *Task) MarshalJSON() ([]byte, error) { return t.appendTo(nil, newest) }
 // UnmarshalJSON reads a task as either revision writes it.
 func (t *Task) UnmarshalJSON(data []byte) error {
 	var w struct {
-		TaskID        string        `json:"taskId" mcp:"required"`
-		Status        TaskStatus    `json:"status" mcp:"required"`
+		TaskID        string        `json:"taskId"`
+		Status        TaskStatus    `json:"status"`
 		StatusMessage string        `json:"statusMessage"`
 		CreatedAt     string        `json:"createdAt"`
 		LastUpdatedAt string        `json:"lastUpdatedAt"`
@@ -196,7 +231,8 @@ func (t *Task) UnmarshalJSON(data []byte) error {
 	if err := decodeJSON(data, &w); err != nil {
 		return err
 	}
-	*t = Task{w.TaskID, w.Status, w.StatusMessage, w.CreatedAt, w.LastUpdatedAt, cmp.Or(w.TTL, w.TTLMs), cmp.Or(w.Poll, w.PollMs)}
+	*t = Task{TaskID: w.TaskID, Status: w.Status, StatusMessage: w.StatusMessage, CreatedAt: w.CreatedAt, LastUpdatedAt: w.LastUpdatedAt,
+		TTL: cmp.Or(w.TTL, w.TTLMs), PollInterval: cmp.Or(w.Poll, w.PollMs)}
 	switch {
 	case t.TaskID == "":
 		return &decodeError{"taskId", "missing"}
@@ -243,22 +279,18 @@ func (r *ListTasksResult) appendTo(b []byte, rev revision) ([]byte, error) {
 }
 
 // A detailedTask is a task with what its state has beside it (tasks/get of 2026-07-28).
-type detailedTask struct{ rec *TaskRecord }
+// Of its questions there are those that the client can answer.
+type detailedTask struct {
+	rec *TaskRecord
+	can *ClientCapabilities
+}
 
 func (d detailedTask) appendTo(b []byte, rev revision) ([]byte, error) {
 	t, err := d.rec.view(rev), error(nil)
 	b = t.appendMembers(append(b, '{'), rev)
 	switch d.rec.Status {
 	case TaskInputRequired:
-		b = append(b, `,"inputRequests":{`...)
-		for i, q := range d.rec.Questions {
-			if i > 0 {
-				b = append(b, ',')
-			}
-			b = appendString(append(appendString(b, q.Name), `:{"method":`...), q.Method)
-			b = append(append(append(b, `,"params":`...), q.Params...), '}')
-		}
-		b = append(b, '}')
+		b, err = appendQuestions(append(b, `,"inputRequests":`...), d.rec.questionsFor(d.can, rev), rev)
 	case TaskCompleted:
 		b, err = appendOutcome(append(b, `,"result":`...), d.rec, rev, nil)
 	case TaskFailed:
@@ -273,28 +305,15 @@ func (t *TaskRecord) wireError() *Error {
 
 // appendOutcome writes the result of a task for a revision, with more _meta.
 func appendOutcome(b []byte, rec *TaskRecord, rev revision, meta Meta) ([]byte, error) {
-	if rec.Method != methodToolsCall {
-		var plain map[string]json.RawMessage
-		if err := json.Unmarshal(rec.Result, &plain); err != nil {
-			return b, err
-		}
-		if meta != nil {
-			plain["_meta"], _ = marshal(meta)
-		}
-		return appendJSON(b, plain, rev)
+	if rec.Method != methodToolsCall { // which is asked for in this revision only
+		return appendParams(b, rec.Result, meta, rev)
 	}
 	result := &CallToolResult{}
 	if err := decodeJSON(rec.Result, result); err != nil {
 		return b, err
 	}
-	for key, value := range meta {
-		if result.Meta == nil {
-			result.Meta = Meta{}
-		}
-		result.Meta[key] = value
-	}
 	start := len(b)
-	b, err := appendJSON(b, result, rev)
+	b, err := appendParams(b, result, meta, rev)
 	if err == nil && rev.alone() {
 		b = slices.Insert(b, start+1, []byte(`"resultType":"complete",`)...)
 	}
@@ -308,12 +327,15 @@ func (o taskOutcome) appendTo(b []byte, rev revision) ([]byte, error) {
 	return appendOutcome(b, o.rec, rev, relatedTask(o.rec.ID))
 }
 
-// memoryTasks keep tasks in memory: at most 10,000, 1,000 of one owner, and 256 MiB of
-// results, of which the oldest that are over make room for new ones.
+// memoryTasks keep tasks in memory: at most 10,000, 1,000 of one caller who is known,
+// and 256 MiB of results and answers, where the tasks that have been over for the
+// longest time make room for new ones.
 type memoryTasks struct {
 	mu    sync.Mutex           // guards the fields below
 	tasks map[string]*keptTask // by id
+	owned map[string]int       // how many, by owner
 	bytes int
+	swept time.Time // when the expired ones were dropped last
 }
 
 type keptTask struct {
@@ -322,7 +344,9 @@ type keptTask struct {
 }
 
 // NewTaskStore returns a TaskStore in memory.
-func NewTaskStore() TaskStore { return &memoryTasks{tasks: map[string]*keptTask{}} }
+func NewTaskStore() TaskStore {
+	return &memoryTasks{tasks: map[string]*keptTask{}, owned: map[string]int{}}
+}
 
 // taskStore is where the server keeps tasks.
 func (s *Server) taskStore() TaskStore {
@@ -348,25 +372,37 @@ func (m *memoryTasks) find(owner, id string) *keptTask {
 
 func (m *memoryTasks) drop(k *keptTask) {
 	delete(m.tasks, k.rec.ID)
-	m.bytes -= len(k.rec.Result)
+	if m.owned[k.rec.Owner]--; m.owned[k.rec.Owner] == 0 {
+		delete(m.owned, k.rec.Owner)
+	}
+	m.bytes -= k.rec.size()
 	k.changed.open()
 }
 
 func (m *memoryTasks) Create(_ context.Context, t *TaskRecord) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	own := 0
-	for _, k := range m.tasks {
-		if m.find(k.rec.Owner, k.rec.ID) != nil && k.rec.Owner == t.Owner {
-			own++
-		}
+	full := func() bool {
+		return t.Owner != "" && m.owned[t.Owner] >= maxTasksOfOne || len(m.tasks) >= maxTasks
 	}
-	if own >= maxTasksOfOne || len(m.tasks) >= maxTasks {
+	if full() || time.Since(m.swept) > sweepTasks {
+		m.sweep()
+	}
+	if full() {
 		return Errorf(CodeInternalError, "too many tasks: the limits are %d of one caller and %d in all", maxTasksOfOne, maxTasks).
 			WithHTTP(http.StatusServiceUnavailable, http.Header{"Retry-After": {"10"}})
 	}
 	m.tasks[t.ID] = &keptTask{rec: t.clone()}
+	m.owned[t.Owner]++
 	return nil
+}
+
+// sweep drops the tasks that have expired. The lock must be held.
+func (m *memoryTasks) sweep() {
+	for _, k := range m.tasks {
+		m.find(k.rec.Owner, k.rec.ID)
+	}
+	m.swept = time.Now()
 }
 
 func (m *memoryTasks) Update(_ context.Context, owner, id string, change func(*TaskRecord) error) (*TaskRecord, error) {
@@ -380,12 +416,16 @@ func (m *memoryTasks) Update(_ context.Context, owner, id string, change func(*T
 	if err := change(c); err != nil {
 		return nil, err
 	}
+	more := c.size() - k.rec.size()
+	for m.bytes+more > maxTaskBytes && m.dropOldest(id) {
+	}
+	if m.bytes+more > maxTaskBytes && more > 0 && !c.Status.Over() {
+		return nil, Errorf(CodeInternalError, "the answers for all tasks take too much memory: the limit is %d bytes", maxTaskBytes)
+	}
 	c.Version++
-	m.bytes += len(c.Result) - len(k.rec.Result)
+	m.bytes += more
 	k.rec = c
 	k.changed.open()
-	for m.bytes > maxTaskBytes && m.dropOldest(id) {
-	}
 	return c.clone(), nil
 }
 
@@ -417,16 +457,17 @@ func (m *memoryTasks) Wait(ctx context.Context, owner, id string, after int64) (
 		}
 		changed, end := k.changed.wait(), k.rec.expires()
 		m.mu.Unlock()
-		var expired <-chan time.Time
-		if !end.IsZero() {
-			t := time.NewTimer(time.Until(end))
-			defer t.Stop()
-			expired = t.C
+		t := time.NewTimer(time.Until(end))
+		if end.IsZero() {
+			t.Stop()
 		}
 		select {
 		case <-changed:
-		case <-expired:
+		case <-t.C:
 		case <-ctx.Done():
+		}
+		t.Stop()
+		if ctx.Err() != nil {
 			return nil, causeOf(ctx)
 		}
 	}
@@ -455,8 +496,8 @@ func (m *memoryTasks) List(_ context.Context, owner, cursor string, n int) ([]*T
 }
 
 // update changes the record of the task.
-func (t *runningTask) update(change func(*TaskRecord) error) (*TaskRecord, error) {
-	rec, err := t.store.Update(context.Background(), t.owner, t.id, change)
+func (t *runningTask) update(ctx context.Context, change func(*TaskRecord) error) (*TaskRecord, error) {
+	rec, err := t.store.Update(ctx, t.owner, t.id, change)
 	if err == nil && t.tell != nil {
 		t.tell(rec)
 	}
@@ -484,7 +525,7 @@ func (t *runningTask) watch(ctx context.Context) {
 // ask asks the requestor through the record, and waits for all answers.
 func (t *runningTask) ask(ctx context.Context, r *Request, questions []Question) ([]Answer, error) {
 	var names []string
-	rec, err := t.update(func(rec *TaskRecord) (err error) {
+	rec, err := t.update(ctx, func(rec *TaskRecord) (err error) {
 		names, err = rec.ask(questions, r.rev)
 		return err
 	})
@@ -494,6 +535,7 @@ func (t *runningTask) ask(ctx context.Context, r *Request, questions []Question)
 		}
 	}
 	if err != nil {
+		_, _ = t.update(context.WithoutCancel(ctx), func(rec *TaskRecord) error { return rec.withdraw(names) })
 		return nil, cmp.Or(context.Cause(ctx), fmt.Errorf("mcp: asking for a task: %w", err))
 	}
 	if t.tell != nil {
@@ -535,18 +577,8 @@ func (v taskVoice) say(_ context.Context, method string, params any) error {
 	case v.r.rev.alone():
 		return nil
 	}
-	v.r.session.mail.post(mailItem{method, &related{v.id, params}})
+	v.r.session.post(mailItem{method, &related{relatedTask(v.id), params}})
 	return nil
-}
-
-// related are parameters of what belongs to a task.
-type related struct {
-	id     string
-	params any
-}
-
-func (p *related) appendTo(b []byte, rev revision) ([]byte, error) {
-	return appendParams(b, p.params, relatedTask(p.id), rev)
 }
 
 // owner is whose tasks a caller can know of.
@@ -557,18 +589,16 @@ func (r *Request) owner() string {
 	return r.Identity.Issuer + "\x00" + r.Identity.Subject
 }
 
-// newTask makes the record of a task.
-func (o *TaskOptions) newTask(owner, method string, wish *Milliseconds) *TaskRecord {
-	ttl := cmp.Or(o.TTL, defaultTaskTTL)
-	if wish != nil {
-		ttl = wish.Duration()
+// newTask makes the record of a task. wish is nil if the requestor has not said more.
+func (o *TaskOptions) newTask(owner, method string, wish *TaskMetadata) *TaskRecord {
+	ttl := cmp.Or(max(o.TTL, 0), defaultTaskTTL)
+	if wish != nil && wish.TTL != nil && *wish.TTL > 0 {
+		ttl = wish.TTL.Duration()
 	}
-	if limit := cmp.Or(o.MaxTTL, defaultTaskLimit); ttl <= 0 || ttl > limit {
-		ttl = limit
-	}
+	ttl = min(ttl, cmp.Or(max(o.MaxTTL, 0), defaultTaskLimit))
 	now := time.Now()
 	return &TaskRecord{Owner: owner, ID: rand.Text(), Method: method, Status: TaskWorking, Created: now, Updated: now,
-		TTL: ttl, PollInterval: cmp.Or(o.PollInterval, defaultTaskPoll)}
+		TTL: max(ttl, time.Millisecond), PollInterval: max(cmp.Or(o.PollInterval, defaultTaskPoll), time.Millisecond)}
 }
 
 // declaresTasks reports whether the request's client can take a task (2026-07-28).
@@ -612,7 +642,7 @@ func (s *Server) callToolOrTask(ctx context.Context, r *Request, params any) (an
 		result, err := t.handler(ctx, r, p)
 		return t.finish(s, result, err)
 	}
-	r.late = &lateTask{t: t, p: p, created: make(chan *CreateTaskResult, 1), done: make(chan ending, 1)}
+	r.late = &lateTask{t: t, p: p, created: make(chan *CreateTaskResult, 1), told: make(chan struct{}), done: make(chan ending, 1)}
 	if t.def.LateTask {
 		return r.runLate(ctx)
 	}
@@ -625,7 +655,7 @@ func (s *Server) callToolOrTask(ctx context.Context, r *Request, params any) (an
 	return <-r.late.created, nil
 }
 
-// run runs the handler.
+// run runs the handler. The outcome is what the call would be answered with.
 func (l *lateTask) run(ctx context.Context, r *Request) (o ending) {
 	defer r.in.p.catch(r.Method, &o.err)
 	result, err := l.t.handler(ctx, r, l.p)
@@ -650,7 +680,7 @@ func (r *Request) runLate(ctx context.Context) (any, error) {
 	case created := <-l.created:
 		return created, nil
 	case o := <-l.done:
-		if r.rev.alone() || o.err != nil {
+		if r.rev.alone() || o.err != nil || ctx.Err() != nil {
 			return o.result, o.err
 		}
 		// A client that has asked for a task gets one.
@@ -671,55 +701,80 @@ func (r *Request) Detach(ctx context.Context) (context.Context, error) {
 		return ctx, nil
 	}
 	if r.isOpen() {
-		return nil, ErrInputRequired
+		return ctx, ErrInputRequired
 	}
-	return r.becomeTask(ctx, nil)
+	inner, err := r.becomeTask(ctx, nil)
+	if err != nil {
+		return ctx, err
+	}
+	<-r.late.told
+	return inner, nil
 }
 
 // becomeTask makes a task of a request. work, unless nil, runs on a goroutine as the
-// task. What is returned is the context of the task.
+// task, once the client was told of it. What is returned is the context of the task.
 func (r *Request) becomeTask(ctx context.Context, work func(context.Context)) (context.Context, error) {
-	l, o := r.late, &r.server.opts.Tasks
-	var wish *Milliseconds
-	if l.p.Task != nil {
-		wish = l.p.Task.TTL
-	}
-	rec := o.newTask(r.owner(), r.Method, wish)
-	store := r.server.taskStore()
+	l, store := r.late, r.server.taskStore()
+	rec := r.server.opts.Tasks.newTask(r.owner(), r.Method, l.p.Task)
 	if err := store.Create(ctx, rec); err != nil {
 		return nil, err
 	}
-	l.task = &runningTask{store: store, owner: rec.Owner, id: rec.ID}
+	task := &runningTask{store: store, owner: rec.Owner, id: rec.ID}
 	if !r.rev.alone() {
-		l.task.tell = func(rec *TaskRecord) {
+		task.tell = func(rec *TaskRecord) {
 			t := rec.view(newestSession)
-			r.session.mail.post(mailItem{noteTaskStatus, &t})
+			r.session.post(mailItem{noteTaskStatus, &t})
 		}
 	}
-	r.mu.Lock()
-	r.voice, r.asker, r.detached = taskVoice{r, rec.ID}, l.task, true
-	r.mu.Unlock()
 	begun := make(chan context.Context, 1)
 	err := r.session.host.run(ctx, func(ctx context.Context, cancel context.CancelCauseFunc) {
-		l.task.cancel = cancel
+		task.cancel = func(cause error) { r.hush(); cancel(cause) }
 		begun <- ctx
 		var worker sync.WaitGroup
 		if work != nil {
-			worker.Go(func() { work(ctx) })
+			worker.Go(func() { <-l.told; work(ctx) })
 		}
-		l.task.watch(ctx)
+		task.watch(ctx)
 		worker.Wait()
 	})
 	if err != nil {
+		_, _ = store.Update(ctx, rec.Owner, rec.ID, func(rec *TaskRecord) error { return rec.finish(nil, "", wireError(err)) })
 		return nil, err
 	}
 	inner := <-begun
+	r.detach(task)
+	r.in.after = func(bool) { close(l.told) }
 	created := &CreateTaskResult{Task: rec.view(r.rev)}
 	if text := l.t.def.ImmediateResponse; text != "" && !r.rev.alone() {
 		created.Meta = Meta{metaImmediate: text}
 	}
 	l.created <- created
+	r.logTask("mcp: a task begins", TaskWorking)
 	return inner, nil
+}
+
+// detach lets the request speak and ask as a task, after its last progress.
+func (r *Request) detach(t *runningTask) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.flushLocked()
+	r.late.task, r.voice, r.asker, r.detached = t, taskVoice{r, t.id}, t, true
+}
+
+// hush silences a task that is over: what it still says is too late.
+func (r *Request) hush() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.voice, r.held = nil, false
+}
+
+// logTask keeps a record of who runs what; not of the id, which may be a secret.
+func (r *Request) logTask(event string, status TaskStatus) {
+	caller := ""
+	if r.Identity != nil {
+		caller = r.Identity.Subject
+	}
+	r.server.log.Info(event, "tool", r.late.p.Name, "caller", caller, "status", status)
 }
 
 // finishTask records how the handler of a task ended.
@@ -728,36 +783,72 @@ func (r *Request) finishTask(o ending) {
 	r.detached = false
 	r.mu.Unlock()
 	r.over()
-	result, failed := o.result.(*CallToolResult)
-	failed = failed && result.IsError
-	if err := r.late.task.finish(o, failed); err != nil {
-		r.server.log.Error("mcp: the ending of a task could not be stored", "error", err)
+	if o.err != nil {
+		o.result, o.err = closeTask(r, o.err)
+	}
+	rec, err := r.late.task.finish(r.in, o)
+	switch {
+	case err != nil:
+		r.server.log.Error("mcp: the outcome of a task could not be stored", "error", err)
+	case rec != nil:
+		r.logTask("mcp: a task is over", rec.Status)
 	}
 }
 
-// finish records the ending, unless the task is over or gone.
-func (t *runningTask) finish(o ending, toolFailed bool) error {
-	defer t.cancel(nil)
-	var raw json.RawMessage
-	if o.err == nil {
-		raw, o.err = appendJSON(nil, o.result, newest)
+// closeTask makes of an error what the answer to the call would have been. A task
+// cannot be answered by visits to make first, or by what its client lacks.
+func closeTask(r *Request, err error) (any, error) {
+	var e *Error
+	if r.rev.alone() && errors.As(err, &e) && e.Code == CodeURLElicitationRequired {
+		return toolError(e.Message), nil
 	}
+	if r.rev.alone() {
+		return nil, err
+	}
+	return closeSessionRequest(r, nil, err)
+}
+
+// finish records the outcome, unless the task is over or gone; then it returns nil.
+func (t *runningTask) finish(in *incoming, o ending) (*TaskRecord, error) {
+	defer t.cancel(nil)
+	raw, message := o.encode(in), ""
 	var e *Error
 	if o.err != nil {
-		e = wireError(o.err)
+		wire := wireError(o.err)
+		e = &Error{Code: wire.Code, Message: wire.Message, Data: wire.Data}
 	}
-	_, err := t.update(func(rec *TaskRecord) error {
-		rec.ToolFailed = toolFailed
-		return rec.finish(raw, e)
+	result, _ := o.result.(*CallToolResult)
+	failed := e == nil && result != nil && result.IsError
+	if failed {
+		message = strings.ToValidUTF8(result.Text()[:min(len(result.Text()), maxStatus)], "")
+	}
+	rec, err := t.update(context.Background(), func(rec *TaskRecord) error {
+		rec.ToolFailed = failed
+		return rec.finish(raw, message, e)
 	})
 	if errors.Is(err, errTaskOver) || errors.Is(err, ErrNoTask) {
-		return nil
+		return nil, nil
 	}
-	return err
+	return rec, err
 }
 
-// updateTaskParams answer what a task has asked.
-type updateTaskParams struct {
+// encode makes the text of a result, from which that of any revision can be made. It
+// may be the application's code that runs.
+func (o *ending) encode(in *incoming) (raw json.RawMessage) {
+	if o.err != nil {
+		return nil
+	}
+	defer in.p.catch(in.method, &o.err)
+	rev := newest
+	if in.method != methodToolsCall {
+		rev = in.rev
+	}
+	raw, o.err = appendJSON(nil, o.result, rev)
+	return raw
+}
+
+// UpdateTaskParams answer what a task has asked (2026-07-28).
+type UpdateTaskParams struct {
 	TaskID         string          `json:"taskId" mcp:"required"`
 	InputResponses json.RawMessage `json:"inputResponses" mcp:"required"`
 }
@@ -787,12 +878,12 @@ func (s *Server) getTask(ctx context.Context, r *Request, params any) (any, erro
 	if err := r.mayUseTasks(); err != nil {
 		return nil, err
 	}
-	rec, err := foundTask(s.taskStore().Wait(ctx, r.owner(), params.(*taskParams).TaskID, -1))
+	rec, err := foundTask(s.taskStore().Wait(ctx, r.owner(), params.(*TaskParams).TaskID, -1))
 	switch {
 	case err != nil:
 		return nil, err
 	case r.rev.alone():
-		return detailedTask{rec}, nil
+		return detailedTask{rec, r.Capabilities}, nil
 	}
 	t := rec.view(r.rev)
 	return &t, nil
@@ -804,20 +895,26 @@ func (s *Server) taskResult(ctx context.Context, r *Request, params any) (any, e
 	if err := r.mayUseTasks(); err != nil {
 		return nil, err
 	}
-	return waitForTask(ctx, s.taskStore(), r.owner(), params.(*taskParams).TaskID, func(ctx context.Context, q *TaskQuestion) (TaskAnswer, error) {
-		return r.askForTask(ctx, params.(*taskParams).TaskID, q)
-	})
+	w := &taskWaiter{store: s.taskStore(), owner: r.owner(), id: params.(*TaskParams).TaskID, asker: r}
+	return w.wait(ctx)
 }
 
-// waitForTask waits for the end of a task. ask, unless nil, asks what the task wants to
-// know; each question is asked by one who waits.
-func waitForTask(ctx context.Context, store TaskStore, owner, id string, ask func(context.Context, *TaskQuestion) (TaskAnswer, error)) (any, error) {
-	asking, stop := context.WithCancelCause(ctx)
-	var askers sync.WaitGroup
-	defer askers.Wait()
+// A taskWaiter waits for the end of a task, and asks meanwhile what the task wants to
+// know: each question is asked by one who waits.
+type taskWaiter struct {
+	store     TaskStore
+	owner, id string
+	asker     *Request                           // on whose stream it asks; nil: on none
+	asked     map[string]context.CancelCauseFunc // by question; takes it back
+	work      sync.WaitGroup                     // who ask
+}
+
+func (w *taskWaiter) wait(ctx context.Context) (any, error) {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer w.work.Wait()
 	defer stop(errTaskOver)
 	for after := int64(-1); ; {
-		rec, err := foundTask(store.Wait(ctx, owner, id, after))
+		rec, err := foundTask(w.store.Wait(ctx, w.owner, w.id, after))
 		if err != nil {
 			return nil, err
 		}
@@ -829,30 +926,52 @@ func waitForTask(ctx context.Context, store TaskStore, owner, id string, ask fun
 			return nil, rec.Error
 		case rec.Status.Over():
 			return taskOutcome{rec}, nil
-		case ask == nil:
-			continue
-		}
-		for i := range rec.Questions {
-			if q := &rec.Questions[i]; takeQuestion(ctx, store, owner, id, q.Name) {
-				askers.Go(func() { // ends with the answer, or with asking
-					a, err := ask(asking, q)
-					_, _ = store.Update(context.WithoutCancel(ctx), owner, id, func(rec *TaskRecord) error {
-						rec.take(q.Name, err == nil)
-						if err != nil {
-							return nil // another one who waits may ask
-						}
-						return rec.answer(q.Name, a)
-					})
-				})
-			}
+		case w.asker != nil:
+			w.askAll(ctx, rec)
 		}
 	}
 }
 
-// takeQuestion makes the caller the one who asks a question of a task.
-func takeQuestion(ctx context.Context, store TaskStore, owner, id, name string) bool {
-	_, err := store.Update(ctx, owner, id, func(rec *TaskRecord) error {
-		if !rec.take(name, true) {
+// askAll asks what nobody is asking, and takes back what the task does not want to
+// know any more. What could not be asked is left to others who wait.
+func (w *taskWaiter) askAll(ctx context.Context, rec *TaskRecord) {
+	for name, withdraw := range w.asked {
+		if !slices.ContainsFunc(rec.Questions, func(q TaskQuestion) bool { return q.Name == name }) {
+			withdraw(errWithdrawn)
+		}
+	}
+	for i := range rec.Questions {
+		name := rec.Questions[i].Name
+		q, err := rec.Questions[i].question()
+		if err != nil || w.asked[name] != nil || w.asker.Capabilities.missing(q.needs(), w.asker.rev) != nil || !w.claim(ctx, name) {
+			continue
+		}
+		ctx, withdraw := context.WithCancelCause(ctx)
+		if w.asked == nil {
+			w.asked = map[string]context.CancelCauseFunc{}
+		}
+		w.asked[name] = withdraw
+		w.work.Go(func() { // ends with the answer, or with ctx
+			defer withdraw(nil)
+			a, err := w.asker.askForTask(ctx, w.id, &q)
+			_, _ = w.store.Update(context.WithoutCancel(ctx), w.owner, w.id, func(rec *TaskRecord) error {
+				if err != nil {
+					rec.claim(name, time.Time{})
+					return nil
+				}
+				return rec.answer(name, a)
+			})
+		})
+	}
+}
+
+var errWithdrawn = errors.New("the task has taken the question back")
+
+// claim makes the waiter the one who asks a question, as long as that may take.
+func (w *taskWaiter) claim(ctx context.Context, name string) bool {
+	until := time.Now().Add(w.asker.server.opts.AskTimeout)
+	_, err := w.store.Update(ctx, w.owner, w.id, func(rec *TaskRecord) error {
+		if !rec.claim(name, until) {
 			return errTaskOver
 		}
 		return nil
@@ -860,39 +979,36 @@ func takeQuestion(ctx context.Context, store TaskStore, owner, id, name string) 
 	return err == nil
 }
 
-// take notes that a question is being asked, or not any more. It reports whether that
-// is news.
-func (t *TaskRecord) take(name string, on bool) bool {
-	for i := range t.Questions {
-		if q := &t.Questions[i]; q.Name == name && q.Claimed.After(time.Now()) != on {
-			if q.Claimed = (time.Time{}); on {
-				q.Claimed = time.Now().Add(askTimeout)
-			}
-			return true
-		}
+// claim notes until when a question is being asked; zero: not any more. It reports
+// whether that could be.
+func (t *TaskRecord) claim(name string, until time.Time) bool {
+	i := slices.IndexFunc(t.Questions, func(q TaskQuestion) bool { return q.Name == name })
+	if i < 0 || !until.IsZero() && t.Questions[i].Claimed.After(time.Now()) {
+		return false
 	}
-	return false
+	t.Questions[i].Claimed = until
+	return true
 }
 
 // askForTask asks a question of a task on the stream of the request that waits for it.
-func (r *Request) askForTask(ctx context.Context, id string, q *TaskQuestion) (TaskAnswer, error) {
-	question, err := q.question()
-	if err != nil {
-		return TaskAnswer{}, err
-	}
+// An error means that somebody else may have more luck.
+func (r *Request) askForTask(ctx context.Context, id string, q *Question) (TaskAnswer, error) {
 	r.mu.Lock()
 	r.related = id
 	r.mu.Unlock()
-	a, err := r.askOne(ctx, &question)
+	a, err := r.askOne(ctx, q)
 	var refused *refusal
 	switch {
+	case err == nil:
+		raw, err := a.encode(r.rev)
+		return TaskAnswer{Result: raw}, err
 	case errors.As(err, &refused):
 		return TaskAnswer{Error: refused.cause}, nil
-	case err != nil:
+	case ctx.Err() != nil || r.in.p.over() != nil || errors.Is(err, errGone):
 		return TaskAnswer{}, err
 	}
-	raw, err := a.encode(r.rev)
-	return TaskAnswer{Result: raw}, err
+	method, _ := q.method()
+	return TaskAnswer{Error: Errorf(CodeInternalError, "%s", strings.TrimPrefix(err.Error(), "mcp: "+method+": "))}, nil
 }
 
 // encode is the answer as the client has given it.
@@ -941,7 +1057,7 @@ func (s *Server) cancelTask(ctx context.Context, r *Request, params any) (any, e
 	if err := r.mayUseTasks(); err != nil {
 		return nil, err
 	}
-	t, err := cancelTask(ctx, s.taskStore(), r.owner(), params.(*taskParams).TaskID, r.rev)
+	t, err := cancelTask(ctx, s.taskStore(), r.owner(), params.(*TaskParams).TaskID, r.rev)
 	if err != nil || !r.rev.alone() {
 		return t, err
 	}
@@ -971,7 +1087,7 @@ func (s *Server) updateTask(ctx context.Context, r *Request, params any) (any, e
 	if err := r.mayUseTasks(); err != nil {
 		return nil, err
 	}
-	p := params.(*updateTaskParams)
+	p := params.(*UpdateTaskParams)
 	answers := r.in.params.member("inputResponses")
 	if answers.kind() != kindObject {
 		return nil, Errorf(CodeInvalidParams, "inputResponses must be an object, not %.40s", answers.raw())
@@ -981,7 +1097,7 @@ func (s *Server) updateTask(ctx context.Context, r *Request, params any) (any, e
 			if err := rec.checkAnswer(name.str(), v); err != nil {
 				return err
 			}
-			if err := rec.answer(name.str(), TaskAnswer{Result: v.raw()}); err != nil {
+			if err := rec.answer(name.str(), TaskAnswer{Result: bytes.Clone(v.raw())}); err != nil {
 				return err
 			}
 		}
@@ -1040,10 +1156,11 @@ func (c *clientConn) orTask(ctx context.Context, in *incoming, serve func(contex
 	if err := decode(wish, &meta); err != nil {
 		return nil, Errorf(CodeInvalidParams, "task: %v", err)
 	}
-	rec, store := c.c.opts.Tasks.newTask(c.owner, in.method, meta.TTL), c.c.taskStore()
+	rec, store := c.c.opts.Tasks.newTask(c.owner, in.method, &meta), c.c.taskStore()
 	if err := store.Create(ctx, rec); err != nil {
 		return nil, err
 	}
+	told := make(chan struct{})
 	task := &runningTask{store: store, owner: c.owner, id: rec.ID, tell: func(rec *TaskRecord) {
 		t := rec.view(in.rev)
 		_ = c.p.notify(context.Background(), c.link, noteTaskStatus, &t, in.rev) // the server polls all the same
@@ -1052,8 +1169,9 @@ func (c *clientConn) orTask(ctx context.Context, in *incoming, serve func(contex
 		task.cancel = cancel
 		var worker sync.WaitGroup
 		worker.Go(func() {
-			if err := task.finish(c.work(ctx, in, serve), false); err != nil {
-				c.c.log.Error("mcp: the ending of a task could not be stored", "error", err)
+			<-told
+			if _, err := task.finish(in, c.work(ctx, in, serve)); err != nil {
+				c.c.log.Error("mcp: the outcome of a task could not be stored", "error", err)
 			}
 		})
 		task.watch(ctx)
@@ -1062,6 +1180,7 @@ func (c *clientConn) orTask(ctx context.Context, in *incoming, serve func(contex
 	if err != nil {
 		return nil, err
 	}
+	in.after = func(bool) { close(told) }
 	return &CreateTaskResult{Task: rec.view(in.rev)}, nil
 }
 
@@ -1071,12 +1190,12 @@ func (c *clientConn) work(ctx context.Context, in *incoming, serve func(context.
 	return o
 }
 
-// taskParams reads which task a request of the server is about.
+// TaskParams reads which task a request of the server is about.
 func (c *clientConn) taskParams(in *incoming) (string, error) {
 	if c.c.opts.Tasks == nil || !in.rev.tasks() {
 		return "", errNotOffered(in)
 	}
-	p := &taskParams{}
+	p := &TaskParams{}
 	if err := decode(in.params, p); err != nil {
 		return "", Errorf(CodeInvalidParams, "%s: invalid parameters: %v", in.method, err)
 	}
@@ -1101,7 +1220,8 @@ func (c *clientConn) taskResult(ctx context.Context, in *incoming) (any, error) 
 	if err != nil {
 		return nil, err
 	}
-	return waitForTask(ctx, c.c.taskStore(), c.owner, id, nil)
+	w := &taskWaiter{store: c.c.taskStore(), owner: c.owner, id: id}
+	return w.wait(ctx)
 }
 
 func (c *clientConn) cancelTask(ctx context.Context, in *incoming) (any, error) {
@@ -1134,10 +1254,24 @@ type ClientTask struct {
 	token ID // of its progress; zero: not known
 	round clientRound
 	done  map[string]bool // questions that were answered
+	over  bool            // the server has said so
 }
 
 // Task returns a task by its ID, such as one of an earlier session.
 func (cs *ClientSession) Task(id string) *ClientTask { return &ClientTask{ID: id, cs: cs} }
+
+// taskSupport is what a listed tool says of tasks; "" if it was not listed.
+func (cs *ClientSession) taskSupport(tool string) string {
+	cs.conn.mu.Lock()
+	defer cs.conn.mu.Unlock()
+	return cs.conn.support[tool]
+}
+
+// asksForTasks reports whether the client has to ask for tasks, and may.
+func (cs *ClientSession) asksForTasks() bool {
+	rev, caps := cs.conn.rev(), cs.ServerCapabilities()
+	return rev.tasks() && !rev.alone() && caps.Tasks != nil && caps.Tasks.Requests.Tools != nil && caps.Tasks.Requests.Tools.Call != nil
+}
 
 // StartTool calls a tool, as a task if that can be: then it returns as soon as there is
 // one, and else, where the server answers at once, the result. A server of 2025-11-25
@@ -1148,21 +1282,15 @@ func (cs *ClientSession) StartTool(ctx context.Context, name string, args any, t
 	if err != nil {
 		return nil, nil, err
 	}
-	rev := cs.conn.rev()
-	if caps := cs.ServerCapabilities(); rev.tasks() && !rev.alone() && caps.Tasks != nil && caps.Tasks.Requests.Tools != nil {
-		cs.conn.mu.Lock()
-		support := cs.conn.support[name]
-		cs.conn.mu.Unlock()
-		if support == "required" || support == "optional" {
-			call.task = &TaskMetadata{}
-			if ms := Milliseconds(ttl.Milliseconds()); ms > 0 {
-				call.task.TTL = &ms
-			}
-			call.params.(*CallToolParams).Task = call.task
+	if support := cs.taskSupport(name); cs.asksForTasks() && (support == "required" || support == "optional") {
+		call.task = &TaskMetadata{}
+		if ms := Milliseconds(ttl.Milliseconds()); ms > 0 {
+			call.task.TTL = &ms
 		}
+		call.params.(*CallToolParams).Task = call.task
 	}
+	call.reports = cs.opts.Progress != nil
 	result := &CallToolResult{}
-	t := &ClientTask{cs: cs, tool: name}
 	if err := cs.call(ctx, call, result); err != nil {
 		return nil, nil, err
 	}
@@ -1173,8 +1301,8 @@ func (cs *ClientSession) StartTool(ctx context.Context, name string, args any, t
 	if err := decode(call.created, &task); err != nil {
 		return nil, nil, fmt.Errorf("%w: %s: %w", ErrInvalidResponse, call.method, err)
 	}
-	t.ID, t.token, t.ImmediateResponse = task.TaskID, call.id, call.created.ix.root().member("_meta").member(metaImmediate).str()
-	return t, nil, nil
+	return &ClientTask{ID: task.TaskID, cs: cs, tool: name, token: call.id,
+		ImmediateResponse: call.created.ix.root().member("_meta").member(metaImmediate).str()}, nil, nil
 }
 
 // CallTool calls a tool. args is anything that encodes to a JSON object; nil: no
@@ -1192,10 +1320,7 @@ func (cs *ClientSession) CallTool(ctx context.Context, name string, args any) (*
 
 // callTool calls a tool, and waits for the task that the call becomes.
 func callTool(ctx context.Context, cs *ClientSession, name string, args any) (*CallToolResult, error) {
-	cs.conn.mu.Lock()
-	support := cs.conn.support[name]
-	cs.conn.mu.Unlock()
-	if support != "required" && !cs.conn.rev().alone() { // it need not be a task
+	if !cs.conn.rev().alone() && cs.taskSupport(name) != "required" { // it need not be a task
 		call, err := toolCall(name, args)
 		if err != nil {
 			return nil, err
@@ -1207,10 +1332,10 @@ func callTool(ctx context.Context, cs *ClientSession, name string, args any) (*C
 		return result, err
 	}
 	result, err = t.Result(ctx)
-	if ctx.Err() != nil {
+	if !t.over { // nobody waits for it any more
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cancelWait)
 		defer cancel()
-		_ = t.Cancel(ctx) // nobody waits for it any more
+		_ = t.Cancel(ctx)
 	}
 	return result, err
 }
@@ -1229,8 +1354,14 @@ func (t *ClientTask) Get(ctx context.Context) (*Task, error) {
 }
 
 func (t *ClientTask) get(ctx context.Context) (value, error) {
+	return t.call(ctx, &clientCall{method: methodTasksGet, params: &TaskParams{TaskID: t.ID}}, t.cs.opts)
+}
+
+// call makes a call about the task. Progress is the task's, not the call's.
+func (t *ClientTask) call(ctx context.Context, c *clientCall, o CallOptions) (value, error) {
+	o.Progress = nil
 	var raw rawResult
-	err := t.cs.call(ctx, &clientCall{method: methodTasksGet, params: &taskParams{TaskID: t.ID}}, &raw)
+	err := t.cs.With(o).call(ctx, c, &raw)
 	return raw.v, err
 }
 
@@ -1247,18 +1378,22 @@ func (r *rawResult) UnmarshalJSON(data []byte) error {
 
 // Cancel asks the server to end the task.
 func (t *ClientTask) Cancel(ctx context.Context) error {
-	var raw rawResult
-	return t.cs.call(ctx, &clientCall{method: methodTasksCancel, params: &taskParams{TaskID: t.ID}}, &raw)
+	offered := func(c *ServerCapabilities) bool {
+		return t.cs.conn.rev().alone() || c.Tasks != nil && c.Tasks.Cancel != nil
+	}
+	_, err := t.call(ctx, &clientCall{method: methodTasksCancel, params: &TaskParams{TaskID: t.ID}, offered: offered}, t.cs.opts)
+	return err
 }
 
 // Result waits for the end of the task and returns what the call would have returned.
 // It looks for it as often as the server says, and answers what the task asks with the
-// functions of the ClientOptions, each question once.
+// functions of the ClientOptions, each question once. It gives up when the task is
+// older than the server wants to keep it.
 func (t *ClientTask) Result(ctx context.Context) (*CallToolResult, error) {
 	if f := t.cs.opts.Progress; f != nil && !t.token.IsZero() {
 		defer t.cs.conn.reportTo(t.token, f)()
 	}
-	for {
+	for start := time.Now(); ; {
 		v, err := t.get(ctx)
 		if err != nil {
 			return nil, err
@@ -1267,43 +1402,61 @@ func (t *ClientTask) Result(ctx context.Context) (*CallToolResult, error) {
 		if err := decode(v, &task); err != nil {
 			return nil, fmt.Errorf("%w: %s: %w", ErrInvalidResponse, methodTasksGet, err)
 		}
-		stateless := t.cs.conn.rev().alone()
-		switch {
-		case !stateless && task.Status != TaskWorking:
-			return t.result(ctx)
-		case task.Status == TaskCompleted:
-			return t.take(v.member("result"))
-		case task.Status == TaskFailed:
-			return nil, fmt.Errorf("mcp: task %s: %w", t.ID, errorOf(v.member("error")))
-		case task.Status == TaskCancelled:
-			return nil, fmt.Errorf("mcp: task %s: %w", t.ID, &CancelledError{task.StatusMessage})
-		case task.Status == TaskInputRequired:
-			if err := t.answerAll(ctx, v.member("inputRequests")); err != nil {
-				return nil, fmt.Errorf("mcp: task %s: %w", t.ID, err)
-			}
-		}
-		wait := defaultTaskPoll
+		wait, left := defaultTaskPoll, maxMilliseconds.Duration()
 		if task.PollInterval != nil && *task.PollInterval > 0 {
 			wait = max(task.PollInterval.Duration(), minTaskPoll)
 		}
+		if task.TTL != nil {
+			left = task.TTL.Duration() - time.Since(start)
+		}
+		switch result, end, err := t.outcome(ctx, v, &task, left); {
+		case end:
+			return result, err
+		case err != nil:
+			return nil, fmt.Errorf("mcp: task %s: %w", t.ID, err)
+		case left <= 0:
+			return nil, fmt.Errorf("mcp: task %s is %s after the %v that the server wants to keep it", t.ID, task.Status, task.TTL.Duration())
+		}
 		select {
-		case <-time.After(wait):
+		case <-time.After(max(min(wait, left), minTaskPoll)):
 		case <-ctx.Done():
 			return nil, causeOf(ctx)
 		}
 	}
 }
 
+// outcome returns how the task ended, if that is so, and else answers what it asks.
+func (t *ClientTask) outcome(ctx context.Context, v value, task *Task, left time.Duration) (r *CallToolResult, end bool, err error) {
+	stateless := t.cs.conn.rev().alone()
+	t.over = task.Status.Over()
+	switch {
+	case !stateless && task.Status != TaskWorking:
+		r, err = t.result(ctx, left)
+		return r, true, err
+	case task.Status == TaskCompleted:
+		r, err = t.take(v.member("result"))
+		return r, true, err
+	case task.Status == TaskFailed:
+		return nil, true, fmt.Errorf("mcp: task %s: %w", t.ID, errorOf(v.member("error")))
+	case task.Status == TaskCancelled:
+		return nil, true, fmt.Errorf("mcp: task %s: %w", t.ID, &CancelledError{task.StatusMessage})
+	case task.Status == TaskInputRequired:
+		return nil, false, t.answerAll(ctx, v.member("inputRequests"))
+	}
+	return nil, false, nil
+}
+
 // result gets the result of a task of 2025-11-25. While it waits the server asks what
 // the task wants to know.
-func (t *ClientTask) result(ctx context.Context) (*CallToolResult, error) {
-	patient := *t.cs
-	patient.opts.Timeout = -1
-	var raw rawResult
-	if err := patient.call(ctx, &clientCall{method: methodTasksResult, params: &taskParams{TaskID: t.ID}}, &raw); err != nil {
+func (t *ClientTask) result(ctx context.Context, left time.Duration) (*CallToolResult, error) {
+	o := t.cs.opts
+	o.Timeout, o.MaxTimeout = -1, max(left, 0)+defaultTaskPoll
+	v, err := t.call(ctx, &clientCall{method: methodTasksResult, params: &TaskParams{TaskID: t.ID}}, o)
+	t.over = t.over || err == nil || errors.As(err, new(*Error))
+	if err != nil {
 		return nil, err
 	}
-	return t.take(raw.v)
+	return t.take(v)
 }
 
 func (t *ClientTask) take(v value) (*CallToolResult, error) {
@@ -1341,7 +1494,7 @@ func (t *ClientTask) answerAll(ctx context.Context, questions value) error {
 		if err != nil {
 			return fmt.Errorf("the server asks for %.100q: %w", name.str(), err)
 		}
-		answers[name.str()], t.done[name.str()] = answer, true
+		answers[name.str()] = answer
 	}
 	if len(answers) == 0 {
 		return nil
@@ -1350,8 +1503,11 @@ func (t *ClientTask) answerAll(ctx context.Context, questions value) error {
 	if err != nil {
 		return err
 	}
-	var ack rawResult
-	return t.cs.call(ctx, &clientCall{method: methodTasksUpdate, params: &updateTaskParams{t.ID, raw}}, &ack)
+	_, err = t.call(ctx, &clientCall{method: methodTasksUpdate, params: &UpdateTaskParams{t.ID, raw}}, t.cs.opts)
+	for name := range answers {
+		t.done[name] = t.done[name] || err == nil
+	}
+	return err
 }
 
 // ListTasks returns a page of the tasks that the server has for this client

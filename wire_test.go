@@ -55,6 +55,11 @@ func officialSchema(t testing.TB, rev string) *officialTypes {
 		o.section, o.defs = "$defs", file.Defs
 	}
 	o.mendElicitResult()
+	if rev == Revision20260728 {
+		if err := json.Unmarshal([]byte(taskTypes), &o.defs); err != nil { // into those that are there
+			t.Fatal(err)
+		}
+	}
 	for name, def := range o.defs {
 		properties, _ := def.(map[string]any)["properties"].(map[string]any)
 		method, _ := properties["method"].(map[string]any)
@@ -65,6 +70,36 @@ func officialSchema(t testing.TB, rev string) *officialTypes {
 	actual, _ := officialSchemas.LoadOrStore(rev, o)
 	return actual.(*officialTypes)
 }
+
+// taskTypes are the types of the extension for tasks, which the schema of 2026-07-28
+// does not have.
+const taskTypes = `{
+	"TaskMembers": {"type": "object", "required": ["taskId", "status", "createdAt", "lastUpdatedAt", "ttlMs"], "properties": {
+		"taskId": {"type": "string"},
+		"status": {"enum": ["working", "input_required", "completed", "failed", "cancelled"]},
+		"statusMessage": {"type": "string"},
+		"createdAt": {"type": "string", "pattern": "^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d(\\.\\d+)?Z$"},
+		"lastUpdatedAt": {"type": "string", "pattern": "^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d(\\.\\d+)?Z$"},
+		"ttlMs": {"type": ["integer", "null"], "minimum": 1},
+		"pollIntervalMs": {"type": "integer", "minimum": 1},
+		"ttl": false, "pollInterval": false, "task": false, "requestState": false}},
+	"CreateTaskResult": {"allOf": [{"$ref": "#/$defs/Result"}, {"$ref": "#/$defs/TaskMembers"}], "properties": {
+		"resultType": {"const": "task"}, "result": false, "error": false, "inputRequests": false}},
+	"DetailedTask": {"allOf": [{"$ref": "#/$defs/TaskMembers"}], "oneOf": [
+		{"properties": {"status": {"enum": ["working", "cancelled"]}, "result": false, "error": false, "inputRequests": false}},
+		{"properties": {"status": {"const": "input_required"}, "result": false, "error": false, "inputRequests": {"$ref": "#/$defs/InputRequests"}}, "required": ["inputRequests"]},
+		{"properties": {"status": {"const": "completed"}, "result": {"$ref": "#/$defs/CallToolResult"}, "error": false, "inputRequests": false}, "required": ["result"]},
+		{"properties": {"status": {"const": "failed"}, "result": false, "error": {"$ref": "#/$defs/Error"}, "inputRequests": false}, "required": ["error"]}]},
+	"GetTaskRequest": {"properties": {"method": {"const": "tasks/get"}}},
+	"GetTaskResult": {"allOf": [{"$ref": "#/$defs/Result"}, {"$ref": "#/$defs/DetailedTask"}], "properties": {"resultType": {"const": "complete"}}},
+	"UpdateTaskRequest": {"properties": {"method": {"const": "tasks/update"}, "params": {"required": ["taskId", "inputResponses"], "properties": {
+		"taskId": {"type": "string"}, "inputResponses": {"$ref": "#/$defs/InputResponses"}}}}, "required": ["params"]},
+	"UpdateTaskResult": {"properties": {"resultType": {"const": "complete"}, "_meta": {}}, "required": ["resultType"], "additionalProperties": false},
+	"CancelTaskRequest": {"properties": {"method": {"const": "tasks/cancel"}}},
+	"CancelTaskResult": {"$ref": "#/$defs/UpdateTaskResult"},
+	"TaskNotification": {"properties": {"method": {"const": "notifications/tasks"}, "params": {"$ref": "#/$defs/DetailedTask",
+		"properties": {"resultType": false, "_meta": {"required": ["io.modelcontextprotocol/subscriptionId"]}}, "required": ["_meta"]}}, "required": ["params"]}
+}`
 
 // mendElicitResult puts back what the generator of the schemas lost: the values of a
 // form are numbers, not only integers.
@@ -98,8 +133,18 @@ func (o *officialTypes) check(name string, data []byte) error {
 	return nil
 }
 
-// resultOf is the name of the type of a method's results.
-func (o *officialTypes) resultOf(method string) string {
+// resultOf is the name of the type of a method's result.
+func (o *officialTypes) resultOf(method string, result value) string {
+	switch {
+	case method == methodTasksResult && result.member("action").present():
+		return "ElicitResult"
+	case method == methodTasksResult && result.member("role").present():
+		return "CreateMessageResult"
+	case method == methodTasksResult:
+		return "CallToolResult"
+	case method == methodToolsCall && result.member("resultType").is("task"), result.member("task").present():
+		return "CreateTaskResult"
+	}
 	name := strings.TrimSuffix(o.byMethod[method], "Request") + "Result"
 	if o.defs[name] == nil {
 		return "EmptyResult"
@@ -212,7 +257,7 @@ func (c *wireCheck) message(m *message, v value) {
 		check("InputRequiredResult", m.result)
 	case m.result.present():
 		check("JSONRPCResponse", v)
-		check(o.resultOf(c.asked[m.id.key()].method), m.result)
+		check(o.resultOf(c.asked[m.id.key()].method, m.result), m.result)
 	case o.defs["JSONRPCErrorResponse"] != nil:
 		check("JSONRPCErrorResponse", v)
 		if e, ok := m.err.(*Error); ok && o.defs[wireErrors[e.Code]] != nil {

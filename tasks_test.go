@@ -1,0 +1,1153 @@
+package mcp
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// A numberedStore is a store whose tasks are called t1, t2 and so on, so that conversations
+// can name them.
+type numberedStore struct {
+	TaskStore
+	n atomic.Int64
+}
+
+func numberedTasks() *numberedStore { return &numberedStore{TaskStore: NewTaskStore()} }
+
+func (s *numberedStore) Create(ctx context.Context, t *TaskRecord) error {
+	t.ID = fmt.Sprint("t", s.n.Add(1))
+	return s.TaskStore.Create(ctx, t)
+}
+
+type jobInput struct {
+	MS   int    `json:"ms,omitempty"`
+	Fail string `json:"fail,omitempty"` // how
+}
+
+// works takes a while, and fails if it is told to.
+func works(ctx context.Context, _ *Request, in jobInput) (string, error) {
+	select {
+	case <-time.After(time.Duration(in.MS) * time.Millisecond):
+	case <-ctx.Done():
+		return "", context.Cause(ctx)
+	}
+	switch in.Fail {
+	case "tool":
+		return "", errors.New("out of paper")
+	case "protocol":
+		return "", &Error{Code: -31000, Message: "no", Data: json.RawMessage(`{"a":1}`)}
+	case "panic":
+		panic("boom")
+	}
+	return "done", nil
+}
+
+var nameForm = &ElicitParams{Message: "Who?", RequestedSchema: &FormSchema{
+	Properties: Properties{{"name", &PrimitiveSchema{Type: "string"}}}, Required: []string{"name"}}}
+
+const nameQuestion = `"message":"Who?","requestedSchema":{"type":"object","properties":{"name":{"type":"string"}},"required":["name"]}`
+
+// taskServer has tools of each kind: job (optional), must (required), never
+// (forbidden), plain (unmarked); ask and both, which ask as tasks; late, which asks in
+// its request and again as a task; stubborn, which does not heed its context; and
+// report, which speaks before its result.
+func taskServer(t testing.TB, opts *ServerOptions) *Server {
+	t.Helper()
+	o := ServerOptions{}
+	if opts != nil {
+		o = *opts
+	}
+	if o.Tasks.Store == nil {
+		o.Tasks.Store = numberedTasks()
+	}
+	s := newServer(t, &o)
+	marked := func(name, support string) *Tool {
+		return &Tool{Name: name, Execution: &ToolExecution{TaskSupport: support}}
+	}
+	late := marked("late", "required")
+	late.LateTask = true
+	now := marked("now", "optional")
+	now.ImmediateResponse = "Go on."
+	must(t,
+		AddTool(s, marked("job", "optional"), works),
+		AddTool(s, marked("must", "required"), works),
+		AddTool(s, marked("never", "forbidden"), works),
+		AddTool(s, &Tool{Name: "plain"}, works),
+		AddTool(s, now, works),
+		AddTool(s, marked("ask", "optional"), asksName),
+		AddTool(s, marked("both", "optional"), func(ctx context.Context, r *Request, _ struct{}) (string, error) {
+			answers, err := r.Ask(ctx, Question{Name: "one", Elicit: nameForm}, Question{Name: "two", Elicit: nameForm})
+			if err != nil {
+				return "", err
+			}
+			return fmt.Sprintf("%s %s", answers[0].Elicit.Content, answers[1].Elicit.Content), nil
+		}),
+		AddTool(s, late, func(ctx context.Context, r *Request, in jobInput) (string, error) {
+			first, err := r.Elicit(ctx, nameForm)
+			if err != nil || in.Fail == "early" {
+				return "early", err
+			}
+			if ctx, err = r.Detach(ctx); err != nil {
+				return "", err
+			}
+			second, err := r.Elicit(ctx, nameForm)
+			if err != nil {
+				return "", err
+			}
+			return fmt.Sprintf("%s %s", first.Content, second.Content), nil
+		}),
+		AddTool(s, marked("stubborn", "optional"), func(ctx context.Context, r *Request, in jobInput) (string, error) {
+			time.Sleep(time.Duration(in.MS) * time.Millisecond)
+			return "done all the same", r.Progress(ctx, 1, 0, "")
+		}),
+		AddTool(s, marked("report", "optional"), func(ctx context.Context, r *Request, _ struct{}) (string, error) {
+			for i := range 3 {
+				_, _ = works(ctx, r, jobInput{MS: 1000})
+				if err := errors.Join(r.Progress(ctx, float64(i+1), 3, ""), r.Log(ctx, LevelError, "", i)); err != nil {
+					return "", err
+				}
+			}
+			return "done", nil
+		}),
+	)
+	return s
+}
+
+// asksName asks who is there, by a name that stays the same.
+func asksName(ctx context.Context, r *Request, in jobInput) (string, error) {
+	if in.MS > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, time.Duration(in.MS)*time.Millisecond)
+		defer cancel()
+	}
+	for range 2 {
+		answers, err := r.Ask(ctx, Question{Name: "who", Elicit: nameForm})
+		switch {
+		case errors.Is(err, context.DeadlineExceeded):
+			_, err = works(context.WithoutCancel(ctx), r, jobInput{MS: 1000})
+			return "nobody", err
+		case err != nil:
+			return "", err
+		case answers[0].Elicit.Accepted():
+			return string(answers[0].Elicit.Content), nil
+		}
+	}
+	return "declined twice", nil
+}
+
+var taskMembers = regexp.MustCompile(`⟨(\w+) (\w+) (\d+) (\d+)(?: ([^⟩]*))?⟩`)
+
+// atTasks puts what the server says of tasks into a script: ⟨t1 working 0 3 message⟩
+// are the members of a task that was made in second 0 and changed in second 3, ⟪…⟫ what
+// a request of 2026-07-28 says with tasks declared, ⟪⟫ without, ⟪=⟫ what a result of that
+// revision has.
+func atTasks(rev, script string) string {
+	ttl, poll := "ttl", "pollInterval"
+	if rev == Revision20260728 {
+		ttl, poll = "ttlMs", "pollIntervalMs"
+	}
+	script = strings.NewReplacer(
+		`⟪=⟫`, `"_meta":{"io.modelcontextprotocol/serverInfo":{"name":"test","version":"1"}}`,
+		`⟪task⟫`, `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"elicitation":{},"extensions":{"io.modelcontextprotocol/tasks":{}}}}`,
+		`⟪told⟫`, `"_meta":{"progressToken":1,"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"extensions":{"io.modelcontextprotocol/tasks":{}}}}`,
+		`⟪mute⟫`, `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"extensions":{"io.modelcontextprotocol/tasks":{}}}}`,
+		`⟪⟫`, `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"elicitation":{},"tasks":{"list":{}}}}`,
+		`⟪need⟫`, `"data":{"requiredCapabilities":{"extensions":{"io.modelcontextprotocol/tasks":{}}}}`,
+	).Replace(script)
+	return taskMembers.ReplaceAllStringFunc(script, func(part string) string {
+		m := taskMembers.FindStringSubmatch(part)
+		at := func(seconds string) string {
+			n, _ := strconv.Atoi(seconds)
+			return time.Date(2000, 1, 1, 0, 0, n, 0, time.UTC).Format(time.RFC3339Nano)
+		}
+		message := ""
+		if m[5] != "" {
+			message = `,"statusMessage":` + quoted(m[5])
+		}
+		return fmt.Sprintf(`"taskId":"%s","status":"%s"%s,"createdAt":"%s","lastUpdatedAt":"%s","%s":3600000,"%s":1000`, m[1], m[2], message, at(m[3]), at(m[4]), ttl, poll)
+	})
+}
+
+const taskOffers = `{"logging":{},"tools":{"listChanged":true},"tasks":{"cancel":{},"requests":{"tools":{"call":{}}}}}`
+
+// inTasks opens a session of 2025-11-25 with a client that answers forms.
+const inTasks = `> {"jsonrpc":"2.0","id":"hello","method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"elicitation":{},"extensions":{"io.modelcontextprotocol/tasks":{}},"experimental":{"io.modelcontextprotocol/tasks":{}}},"clientInfo":{"name":"t","version":"0"}}}
+< {"jsonrpc":"2.0","id":"hello","result":{"protocolVersion":"2025-11-25","capabilities":` + taskOffers + `,"serverInfo":{"name":"test","version":"1"}}}
+> {"jsonrpc":"2.0","method":"notifications/initialized"}
+`
+
+// talkTasks talks with a taskServer at a revision.
+func talkTasks(t *testing.T, s *Server, rev, script string) {
+	t.Helper()
+	if rev == Revision20251125 {
+		script = inTasks + script
+	}
+	talk(t, serve(s), atTasks(rev, script))
+}
+
+// Which states lead to which, and what each step does.
+// FEAT-380 FEAT-385 FEAT-386 FEAT-389 FEAT-448 FEAT-459
+func TestTaskStates(t *testing.T) {
+	ask := func(r *TaskRecord) error {
+		_, err := r.ask([]Question{{Name: "q", Elicit: nameForm}}, newest)
+		return err
+	}
+	steps := []struct {
+		name string
+		do   func(*TaskRecord) error
+		to   map[TaskStatus]TaskStatus // from all others it is refused
+	}{
+		{"ask", ask, map[TaskStatus]TaskStatus{TaskWorking: TaskInputRequired, TaskInputRequired: TaskInputRequired}},
+		{"answer", func(r *TaskRecord) error { return r.answer("q", TaskAnswer{Result: json.RawMessage("{}")}) }, map[TaskStatus]TaskStatus{
+			TaskWorking: TaskWorking, TaskInputRequired: TaskWorking, TaskCompleted: TaskCompleted, TaskFailed: TaskFailed, TaskCancelled: TaskCancelled}},
+		{"answer another", func(r *TaskRecord) error { return r.answer("x", TaskAnswer{}) }, map[TaskStatus]TaskStatus{
+			TaskWorking: TaskWorking, TaskInputRequired: TaskInputRequired, TaskCompleted: TaskCompleted, TaskFailed: TaskFailed, TaskCancelled: TaskCancelled}},
+		{"withdraw", func(r *TaskRecord) error { return r.withdraw([]string{"q"}) }, map[TaskStatus]TaskStatus{
+			TaskWorking: TaskWorking, TaskInputRequired: TaskWorking}},
+		{"complete", func(r *TaskRecord) error { return r.finish(json.RawMessage("{}"), "", nil) }, map[TaskStatus]TaskStatus{
+			TaskWorking: TaskCompleted, TaskInputRequired: TaskCompleted}},
+		{"fail", func(r *TaskRecord) error { return r.finish(nil, "", Errorf(1, "no")) }, map[TaskStatus]TaskStatus{
+			TaskWorking: TaskFailed, TaskInputRequired: TaskFailed}},
+		{"cancel", func(r *TaskRecord) error { return r.move(TaskCancelled, "enough") }, map[TaskStatus]TaskStatus{
+			TaskWorking: TaskCancelled, TaskInputRequired: TaskCancelled}},
+	}
+	synctest.Test(t, func(t *testing.T) {
+		for _, from := range []TaskStatus{TaskWorking, TaskInputRequired, TaskCompleted, TaskFailed, TaskCancelled} {
+			for _, step := range steps {
+				r := (&TaskOptions{}).newTask("", methodToolsCall, nil)
+				made := r.Created
+				switch from {
+				case TaskInputRequired:
+					must(t, ask(r))
+				case TaskWorking:
+				default:
+					must(t, r.move(from, "before"))
+				}
+				time.Sleep(time.Second)
+				err := step.do(r)
+				want, ok := step.to[from]
+				if !ok {
+					want = from
+				}
+				if r.Status != want || (err == nil) != ok {
+					t.Errorf("%s: %s leads to %s, %v; want %s", from, step.name, r.Status, err, want)
+				}
+				moved := r.Status != from || from == TaskInputRequired && step.name == "ask"
+				if !r.Created.Equal(made) || r.Updated.Equal(time.Now()) != moved {
+					t.Errorf("%s: %s: made %v, changed %v", from, step.name, r.Created, r.Updated)
+				}
+				if r.Status.Over() && err == nil && (r.Questions != nil || r.Answers != nil) {
+					t.Errorf("%s: %s: an ended task keeps questions", from, step.name)
+				}
+				if step.name == "fail" && ok && r.StatusMessage != "no" || step.name == "cancel" && ok && r.StatusMessage != "enough" {
+					t.Errorf("%s: %s: message %q", from, step.name, r.StatusMessage)
+				}
+			}
+		}
+	})
+	r := &TaskRecord{Status: TaskWorking}
+	for range 3 {
+		must(t, ask(r), r.answer(r.Names[len(r.Names)-1], TaskAnswer{}))
+	}
+	if got := strings.Join(r.Names, " "); got != "q q-2 q-3" {
+		t.Errorf("names %q", got)
+	}
+}
+
+// A record goes through JSON without loss.
+func TestTaskRecordJSON(t *testing.T) {
+	full := &TaskRecord{Owner: "i\x00s", ID: "t", Version: 7, Method: methodToolsCall, Status: TaskInputRequired, StatusMessage: "m",
+		Created: time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC), Updated: time.Date(2026, 1, 2, 3, 4, 5, 7, time.UTC), TTL: time.Hour, PollInterval: time.Second,
+		Questions: []TaskQuestion{{Name: "q", Method: methodElicit, Params: json.RawMessage(`{"message":"m"}`), Claimed: time.Date(2026, 1, 2, 3, 4, 5, 8, time.UTC)}, {Name: "p"}},
+		Answers:   map[string]TaskAnswer{"a": {Result: json.RawMessage(`{"action":"accept"}`)}, "b": {Error: &Error{Code: -1, Message: "no", Data: json.RawMessage(`[1.0]`)}}},
+		Names:     []string{"a", "b", "q"}, Result: json.RawMessage(`{"content":[]}`), Error: &Error{Code: 5, Message: "e"}, ToolFailed: true}
+	for _, rec := range []*TaskRecord{full, {}} {
+		text, err := json.Marshal(rec)
+		must(t, err)
+		got := &TaskRecord{}
+		must(t, json.Unmarshal(text, got))
+		if !reflect.DeepEqual(got, rec) {
+			t.Errorf("got\n%+v\nwant\n%+v", got, rec)
+		}
+	}
+}
+
+// fill makes n tasks of an owner.
+func fill(t *testing.T, store TaskStore, owner string, n int, ttl time.Duration) (ids []string) {
+	t.Helper()
+	for range n {
+		rec := (&TaskOptions{TTL: ttl}).newTask(owner, methodToolsCall, nil)
+		must(t, store.Create(t.Context(), rec))
+		ids = append(ids, rec.ID)
+	}
+	return ids
+}
+
+// FEAT-379 FEAT-382 FEAT-417 FEAT-443
+func TestTaskStoreBounds(t *testing.T) {
+	store := NewTaskStore()
+	ids := map[string]bool{}
+	for _, id := range fill(t, store, "one", maxTasksOfOne, 0) {
+		if ids[id] = true; len(id) != 26 { // of 32 letters: 130 bits
+			t.Errorf("id %q", id)
+		}
+	}
+	if len(ids) != maxTasksOfOne {
+		t.Errorf("%d ids for %d tasks", len(ids), maxTasksOfOne)
+	}
+	full := "too many tasks: the limits are 1000 of one caller and 10000 in all (code -32603)"
+	create := func(owner string) error {
+		return store.Create(t.Context(), (&TaskOptions{}).newTask(owner, methodToolsCall, nil))
+	}
+	checkError(t, "of one", create("one"), full)
+	fill(t, store, "", maxTasks-maxTasksOfOne, 0) // nobody knows whose they are
+	checkError(t, "in all", create("another"), full)
+
+	store = NewTaskStore()
+	ids3 := fill(t, store, "", 4, 0)
+	big := json.RawMessage(`"` + strings.Repeat("x", maxTaskBytes/2-10) + `"`)
+	for i, id := range ids3[:3] {
+		_, err := store.Update(t.Context(), "", id, func(r *TaskRecord) error {
+			if i == 0 {
+				_, err := r.ask([]Question{{Name: "q", Roots: true}, {Name: "p", Roots: true}}, newest)
+				return errors.Join(err, r.answer("q", TaskAnswer{Result: big}))
+			}
+			return r.finish(big, "", nil)
+		})
+		must(t, err)
+	}
+	// The answer of the first, which runs, and the last result have room; the other goes.
+	for i, want := range []string{"", "mcp: no such task", "", ""} {
+		_, err := store.Wait(t.Context(), "", ids3[i], -1)
+		checkError(t, fmt.Sprint("task ", i), err, want)
+	}
+	answer := func(id string) error {
+		_, err := store.Update(t.Context(), "", id, func(r *TaskRecord) error {
+			if _, err := r.ask([]Question{{Name: "q", Roots: true}, {Name: "p", Roots: true}}, newest); err != nil {
+				return err
+			}
+			return r.answer("q", TaskAnswer{Result: json.RawMessage(big[:len(big)-2])})
+		})
+		return err
+	}
+	must(t, answer(ids3[3])) // for which the third one goes, too
+	_, err := store.Wait(t.Context(), "", ids3[2], -1)
+	checkError(t, "the last result", err, "mcp: no such task")
+	last := fill(t, store, "", 1, 0)[0]
+	checkError(t, "one answer too much", answer(last), "the answers for all tasks take too much memory: the limit is 268435456 bytes (code -32603)")
+	rec, err := store.Wait(t.Context(), "", last, -1)
+	if must(t, err); rec.Version != 0 || rec.Status != TaskWorking {
+		t.Errorf("a refused change has changed %+v", rec)
+	}
+}
+
+// FEAT-414 FEAT-415 FEAT-451 FEAT-452
+func TestTaskStoreExpiry(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := NewTaskStore()
+		id := fill(t, store, "", 1, time.Minute)[0]
+		other := fill(t, store, "", 1, time.Hour)[0]
+		time.Sleep(time.Minute - 1)
+		_, err := store.Wait(t.Context(), "", id, -1)
+		must(t, err)
+		_, err = store.Wait(t.Context(), "", id, 0)
+		if since := time.Since(time.Date(2000, 1, 1, 0, 1, 0, 0, time.UTC)); !errors.Is(err, ErrNoTask) || since != 0 {
+			t.Errorf("waiting beyond the end: %v, %v after it", err, since)
+		}
+		_, err = store.Update(t.Context(), "", id, func(*TaskRecord) error { return nil })
+		checkError(t, "Update", err, "mcp: no such task")
+		page, next, err := store.List(t.Context(), "", "", 10)
+		if must(t, err); len(page) != 1 || page[0].ID != other || next != "" {
+			t.Errorf("List: %v, %q", page, next)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		_, err = store.Wait(ctx, "", other, 0)
+		checkError(t, "Wait", err, "context deadline exceeded")
+		_, err = store.Wait(t.Context(), "else", other, -1)
+		checkError(t, "of another", err, "mcp: no such task")
+		if rec, err := store.Wait(t.Context(), "", fill(t, store, "", 1, -1)[0], -1); err != nil || rec.TTL != defaultTaskTTL {
+			t.Errorf("a negative TTL: %+v, %v", rec, err)
+		}
+		if len(store.(*memoryTasks).tasks) != 2 {
+			t.Error("an expired task is kept")
+		}
+	})
+}
+
+// FEAT-406 FEAT-407
+func TestTaskStoreList(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := NewTaskStore()
+		var want []string
+		for range 7 {
+			want = append(want, fill(t, store, "a", 1, 0)...)
+			fill(t, store, "b", 2, 0)
+			time.Sleep(time.Second)
+		}
+		var got []string
+		cursor, pages := "", 0
+		for {
+			page, next, err := store.List(t.Context(), "a", cursor, 3)
+			must(t, err)
+			for _, r := range page {
+				got = append(got, r.ID)
+			}
+			if pages++; next == "" {
+				break
+			}
+			cursor = next
+		}
+		if !slices.Equal(got, want) || pages != 3 {
+			t.Errorf("%d pages: %q, want %q", pages, got, want)
+		}
+		if page, next, err := store.List(t.Context(), "a", "99999999999999999999 x", 3); len(page) != 0 || next != "" || err != nil {
+			t.Errorf("beyond the end: %v %q %v", page, next, err)
+		}
+	})
+}
+
+// How long a task is kept is what the requestor wants, up to a limit.
+// FEAT-376 FEAT-381 FEAT-440
+func TestTaskTTL(t *testing.T) {
+	for _, tt := range []struct {
+		o    TaskOptions
+		wish string
+		ttl  time.Duration
+		poll time.Duration
+	}{
+		{TaskOptions{}, `{}`, time.Hour, time.Second},
+		{TaskOptions{}, `{"ttl":60000}`, time.Minute, time.Second},
+		{TaskOptions{}, `{"ttl":null}`, time.Hour, time.Second},
+		{TaskOptions{}, `{"ttl":0}`, time.Hour, time.Second},
+		{TaskOptions{}, `{"ttl":-1}`, time.Hour, time.Second},
+		{TaskOptions{}, `{"ttl":1e15}`, 24 * time.Hour, time.Second},
+		{TaskOptions{MaxTTL: time.Minute}, `{"ttl":3600000}`, time.Minute, time.Second},
+		{TaskOptions{MaxTTL: time.Minute}, `{}`, time.Minute, time.Second},
+		{TaskOptions{TTL: 2 * time.Hour, PollInterval: 5 * time.Second}, `{}`, 2 * time.Hour, 5 * time.Second},
+		{TaskOptions{TTL: 1, PollInterval: 1}, `{}`, time.Millisecond, time.Millisecond},
+	} {
+		var wish TaskMetadata
+		must(t, decodeJSON([]byte(tt.wish), &wish))
+		if r := tt.o.newTask("", "", &wish); r.TTL != tt.ttl || r.PollInterval != tt.poll {
+			t.Errorf("%+v, %s: kept for %v, asked for each %v; want %v, %v", tt.o, tt.wish, r.TTL, r.PollInterval, tt.ttl, tt.poll)
+		}
+	}
+}
+
+// FEAT-364 FEAT-377 FEAT-378 FEAT-380 FEAT-387 FEAT-388 FEAT-390 FEAT-391 FEAT-394 FEAT-395 FEAT-396 FEAT-403 FEAT-420 E3.16
+func TestBUG194TaskResult(t *testing.T) {
+	for _, tt := range []struct{ args, status, outcome string }{
+		{`{"ms":3000}`, `completed 0 3`, `"result":{"_meta":{"io.modelcontextprotocol/related-task":{"taskId":"t1"}},"content":[{"type":"text","text":"done"}]}`},
+		{`{"ms":3000,"fail":"tool"}`, `failed 0 3 out of paper`, `"result":{"_meta":{"io.modelcontextprotocol/related-task":{"taskId":"t1"}},"content":[{"type":"text","text":"out of paper"}],"isError":true}`},
+		{`{"ms":3000,"fail":"protocol"}`, `failed 0 3 no`, `"error":{"code":-31000,"message":"no","data":{"a":1}}`},
+		{`{"ms":3000,"fail":"panic"}`, `failed 0 3 internal error`, `"error":{"code":-32603,"message":"internal error"}`},
+	} {
+		t.Run(tt.args, func(t *testing.T) {
+			talkTasks(t, taskServer(t, nil), Revision20251125, `
+				> {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"job","arguments":`+tt.args+`,"task":{}}}
+				< {"jsonrpc":"2.0","id":1,"result":{"task":{⟨t1 working 0 0⟩}}}
+				> {"jsonrpc":"2.0","id":2,"method":"tasks/get","params":{"taskId":"t1"}}
+				< {"jsonrpc":"2.0","id":2,"result":{⟨t1 working 0 0⟩}}
+				> {"jsonrpc":"2.0","id":3,"method":"tasks/result","params":{"taskId":"t1","_meta":{"io.modelcontextprotocol/related-task":{"taskId":"t9"}}}}
+				> {"jsonrpc":"2.0","id":4,"method":"tasks/result","params":{"taskId":"t1"}}
+				. 2999ms
+				. 1ms
+				~ {"jsonrpc":"2.0","method":"notifications/tasks/status","params":{⟨t1 `+tt.status+`⟩}}
+				~ {"jsonrpc":"2.0","id":3,`+tt.outcome+`}
+				~ {"jsonrpc":"2.0","id":4,`+tt.outcome+`}
+				> {"jsonrpc":"2.0","id":5,"method":"tasks/get","params":{"taskId":"t1"}}
+				< {"jsonrpc":"2.0","id":5,"result":{⟨t1 `+tt.status+`⟩}}
+				> {"jsonrpc":"2.0","id":6,"method":"tasks/result","params":{"taskId":"t1"}}
+				< {"jsonrpc":"2.0","id":6,`+tt.outcome+`}
+			`)
+		})
+	}
+}
+
+// FEAT-366 FEAT-370 FEAT-371 FEAT-372 FEAT-384 E3.13 E3.14
+func TestBUG193TaskSupport(t *testing.T) {
+	talkTasks(t, taskServer(t, nil), Revision20251125, `
+		> {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"must"}}
+		< {"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"tool \"must\" runs only as a task: the call needs the parameter task"}}
+		> {"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"never","task":{"ttl":1000}}}
+		< {"jsonrpc":"2.0","id":2,"error":{"code":-32601,"message":"tool \"never\" does not run as a task"}}
+		> {"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"plain","task":{"ttl":1000}}}
+		< {"jsonrpc":"2.0","id":3,"error":{"code":-32601,"message":"tool \"plain\" does not run as a task"}}
+		> {"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"job"}}
+		< {"jsonrpc":"2.0","id":4,"result":{"content":[{"type":"text","text":"done"}]}}
+		> {"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"unknown","task":{}}}
+		< {"jsonrpc":"2.0","id":5,"error":{"code":-32602,"message":"unknown tool \"unknown\""}}
+		> {"jsonrpc":"2.0","id":6,"method":"tools/call","params":{"name":"job","task":{},"arguments":{"ms":"x"}}}
+		< {"jsonrpc":"2.0","id":6,"result":{"content":[{"type":"text","text":"invalid arguments for tool \"job\": /ms: want integer, got string"}],"isError":true}}
+		> {"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"job","task":7}}
+		< {"jsonrpc":"2.0","id":7,"error":{"code":-32602,"message":"tools/call: invalid parameters: task: want an object, got a number"}}
+		> {"jsonrpc":"2.0","id":8,"method":"tools/call","params":{"name":"must","task":{}}}
+		< {"jsonrpc":"2.0","id":8,"result":{"task":{⟨t1 working 0 0⟩}}}
+		< {"jsonrpc":"2.0","method":"notifications/tasks/status","params":{⟨t1 completed 0 0⟩}}
+	`)
+}
+
+// FEAT-402 FEAT-405 FEAT-408 FEAT-415 FEAT-417 FEAT-432
+func TestTaskMethodErrors(t *testing.T) {
+	const missing = `"error":{"code":-32602,"message":"no such task, or not any more"}`
+	talkTasks(t, taskServer(t, nil), Revision20251125, `
+		> {"jsonrpc":"2.0","id":1,"method":"tasks/get","params":{"taskId":"x"}}
+		< {"jsonrpc":"2.0","id":1,`+missing+`}
+		> {"jsonrpc":"2.0","id":2,"method":"tasks/result","params":{"taskId":"x"}}
+		< {"jsonrpc":"2.0","id":2,`+missing+`}
+		> {"jsonrpc":"2.0","id":3,"method":"tasks/cancel","params":{"taskId":"x"}}
+		< {"jsonrpc":"2.0","id":3,`+missing+`}
+		> {"jsonrpc":"2.0","id":4,"method":"tasks/get","params":{}}
+		< {"jsonrpc":"2.0","id":4,"error":{"code":-32602,"message":"tasks/get: invalid parameters: taskId: missing"}}
+		> {"jsonrpc":"2.0","id":5,"method":"tasks/result"}
+		< {"jsonrpc":"2.0","id":5,"error":{"code":-32602,"message":"tasks/result: invalid parameters: taskId: missing"}}
+		> {"jsonrpc":"2.0","id":6,"method":"tasks/cancel","params":{"taskId":7}}
+		< {"jsonrpc":"2.0","id":6,"error":{"code":-32602,"message":"tasks/cancel: invalid parameters: taskId: want a string, got a number"}}
+		> {"jsonrpc":"2.0","id":7,"method":"tasks/list"}
+		< {"jsonrpc":"2.0","id":7,"error":{"code":-32601,"message":"tasks are listed only for callers with an identity"}}
+		> {"jsonrpc":"2.0","id":8,"method":"tasks/update","params":{"taskId":"x","inputResponses":{}}}
+		< {"jsonrpc":"2.0","id":8,"error":{"code":-32601,"message":"method \"tasks/update\" not found"}}
+	`)
+	const params = `"params":{"taskId":"x","inputResponses":{},`
+	talkTasks(t, taskServer(t, nil), Revision20260728, `
+		> {"jsonrpc":"2.0","id":1,"method":"tasks/get",`+params+`⟪task⟫}}
+		< {"jsonrpc":"2.0","id":1,`+missing+`}
+		> {"jsonrpc":"2.0","id":2,"method":"tasks/update",`+params+`⟪task⟫}}
+		< {"jsonrpc":"2.0","id":2,`+missing+`}
+		> {"jsonrpc":"2.0","id":3,"method":"tasks/cancel",`+params+`⟪task⟫}}
+		< {"jsonrpc":"2.0","id":3,`+missing+`}
+		> {"jsonrpc":"2.0","id":4,"method":"tasks/get","params":{⟪task⟫}}
+		< {"jsonrpc":"2.0","id":4,"error":{"code":-32602,"message":"tasks/get: invalid parameters: taskId: missing"}}
+		> {"jsonrpc":"2.0","id":5,"method":"tasks/update","params":{"taskId":"x",⟪task⟫}}
+		< {"jsonrpc":"2.0","id":5,"error":{"code":-32602,"message":"tasks/update: invalid parameters: inputResponses: missing"}}
+		> {"jsonrpc":"2.0","id":6,"method":"tasks/update","params":{"taskId":"x","inputResponses":[],⟪task⟫}}
+		< {"jsonrpc":"2.0","id":6,"error":{"code":-32602,"message":"inputResponses must be an object, not []"}}
+		> {"jsonrpc":"2.0","id":7,"method":"tasks/result",`+params+`⟪task⟫}}
+		< {"jsonrpc":"2.0","id":7,"error":{"code":-32601,"message":"method \"tasks/result\" not found"}}
+		> {"jsonrpc":"2.0","id":8,"method":"tasks/list","params":{⟪⟫}}
+		< {"jsonrpc":"2.0","id":8,"error":{"code":-32601,"message":"method \"tasks/list\" not found"}}
+	`)
+}
+
+// What says nothing of tasks knows none.
+// FEAT-368 FEAT-375 FEAT-435
+func TestNoTasks(t *testing.T) {
+	for _, rev := range sessionRevisions()[1:] {
+		talk(t, serve(taskServer(t, nil)), meet(rev, `{"logging":{},"tools":{"listChanged":true}}`)+`
+			> {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"must","task":{}}}
+			< {"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"done"}]}}
+			> {"jsonrpc":"2.0","id":2,"method":"tasks/get","params":{"taskId":"x"}}
+			< {"jsonrpc":"2.0","id":2,"error":{"code":-32601,"message":"method \"tasks/get\" is not part of revision `+rev+`"}}
+			> {"jsonrpc":"2.0","id":3,"method":"tasks/result","params":{"taskId":"x"}}
+			< {"jsonrpc":"2.0","id":3,"error":{"code":-32601,"message":"method \"tasks/result\" is not part of revision `+rev+`"}}
+			> {"jsonrpc":"2.0","id":4,"method":"tasks/cancel","params":{"taskId":"x"}}
+			< {"jsonrpc":"2.0","id":4,"error":{"code":-32601,"message":"method \"tasks/cancel\" is not part of revision `+rev+`"}}
+			> {"jsonrpc":"2.0","id":5,"method":"tasks/list"}
+			< {"jsonrpc":"2.0","id":5,"error":{"code":-32601,"message":"tasks are listed only for callers with an identity"}}
+		`)
+	}
+	talk(t, serve(testServer(t, nil)), hello(Revision20251125, `{}`)+`
+		> {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{"text":"hi"},"task":{}}}
+		< {"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"hi"}]}}
+		> {"jsonrpc":"2.0","id":2,"method":"tasks/get","params":{"taskId":"x"}}
+		< {"jsonrpc":"2.0","id":2,"error":{"code":-32601,"message":"method \"tasks/get\" is not offered by this server"}}
+	`)
+}
+
+// FEAT-396 FEAT-397 FEAT-408 FEAT-409 FEAT-410 FEAT-411 FEAT-412 FEAT-404 E3.7 E3.17
+func TestTaskCancel(t *testing.T) {
+	talkTasks(t, taskServer(t, nil), Revision20251125, `
+		> {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"job","arguments":{"ms":9000},"task":{}}}
+		< {"jsonrpc":"2.0","id":1,"result":{"task":{⟨t1 working 0 0⟩}}}
+		> {"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}
+		> {"jsonrpc":"2.0","id":2,"method":"tasks/result","params":{"taskId":"t1"}}
+		. 1s
+		> {"jsonrpc":"2.0","id":3,"method":"tasks/cancel","params":{"taskId":"t1"}}
+		~ {"jsonrpc":"2.0","id":2,"error":{"code":-32603,"message":"the task was cancelled"}}
+		~ {"jsonrpc":"2.0","id":3,"result":{⟨t1 cancelled 0 1 cancelled by the requestor⟩}}
+		> {"jsonrpc":"2.0","id":4,"method":"tasks/cancel","params":{"taskId":"t1"}}
+		< {"jsonrpc":"2.0","id":4,"error":{"code":-32602,"message":"the task is over, and cannot be cancelled"}}
+		> {"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"name":"stubborn","arguments":{"ms":1010},"task":{},"_meta":{"progressToken":"p"}}}
+		< {"jsonrpc":"2.0","id":5,"result":{"task":{⟨t2 working 1 1⟩}}}
+		. 1s
+		> {"jsonrpc":"2.0","id":6,"method":"tasks/cancel","params":{"taskId":"t2"}}
+		< {"jsonrpc":"2.0","id":6,"result":{⟨t2 cancelled 1 2 cancelled by the requestor⟩}}
+		. 10ms
+		> {"jsonrpc":"2.0","id":7,"method":"tasks/get","params":{"taskId":"t2"}}
+		< {"jsonrpc":"2.0","id":7,"result":{⟨t2 cancelled 1 2 cancelled by the requestor⟩}}
+		> {"jsonrpc":"2.0","id":8,"method":"tasks/result","params":{"taskId":"t2"}}
+		< {"jsonrpc":"2.0","id":8,"error":{"code":-32603,"message":"the task was cancelled"}}
+	`)
+}
+
+const (
+	related1 = `"_meta":{"io.modelcontextprotocol/related-task":{"taskId":"t1"}}`
+	accepts1 = `"result":{"action":"accept","content":{"name":"Ann"},` + related1 + `}`
+)
+
+// FEAT-398 FEAT-399 FEAT-400 FEAT-401 E3.9 E3.10
+func TestTaskQuestion(t *testing.T) {
+	const begin = `
+		> {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"ask","task":{}}}
+		< {"jsonrpc":"2.0","id":1,"result":{"task":{⟨t1 working 0 0⟩}}}
+		< {"jsonrpc":"2.0","method":"notifications/tasks/status","params":{⟨t1 input_required 0 0⟩}}
+		. 1s
+		> {"jsonrpc":"2.0","id":2,"method":"tasks/result","params":{"taskId":"t1"}}
+		< {"jsonrpc":"2.0","id":1,"method":"elicitation/create","params":{` + related1 + `,` + nameQuestion + `}}
+		`
+	for name, script := range map[string]string{
+		"answered": `
+			> {"jsonrpc":"2.0","id":3,"method":"tasks/result","params":{"taskId":"t1"}}
+			> {"jsonrpc":"2.0","id":1,` + accepts1 + `}
+			~ {"jsonrpc":"2.0","method":"notifications/tasks/status","params":{⟨t1 working 0 1⟩}}
+			~ {"jsonrpc":"2.0","method":"notifications/tasks/status","params":{⟨t1 completed 0 1⟩}}
+			~ {"jsonrpc":"2.0","id":2,"result":{` + related1 + `,"content":[{"type":"text","text":"{\"name\":\"Ann\"}"}]}}
+			~ {"jsonrpc":"2.0","id":3,"result":{` + related1 + `,"content":[{"type":"text","text":"{\"name\":\"Ann\"}"}]}}`,
+		"declined twice": `
+			> {"jsonrpc":"2.0","id":1,"result":{"action":"decline"}}
+			~ {"jsonrpc":"2.0","method":"notifications/tasks/status","params":{⟨t1 working 0 1⟩}}
+			~ {"jsonrpc":"2.0","method":"notifications/tasks/status","params":{⟨t1 input_required 0 1⟩}}
+			~ {"jsonrpc":"2.0","id":2,"method":"elicitation/create","params":{` + related1 + `,` + nameQuestion + `}}
+			> {"jsonrpc":"2.0","id":2,"result":{"action":"cancel"}}
+			~ {"jsonrpc":"2.0","method":"notifications/tasks/status","params":{⟨t1 working 0 1⟩}}
+			~ {"jsonrpc":"2.0","method":"notifications/tasks/status","params":{⟨t1 completed 0 1⟩}}
+			~ {"jsonrpc":"2.0","id":2,"result":{` + related1 + `,"content":[{"type":"text","text":"declined twice"}]}}`,
+		"refused": `
+			> {"jsonrpc":"2.0","id":1,"error":{"code":-1,"message":"busy"}}
+			~ {"jsonrpc":"2.0","method":"notifications/tasks/status","params":{⟨t1 working 0 1⟩}}
+			~ {"jsonrpc":"2.0","method":"notifications/tasks/status","params":{⟨t1 failed 0 1 mcp: elicitation/create: busy (code -1)⟩}}
+			~ {"jsonrpc":"2.0","id":2,"result":{` + related1 + `,"content":[{"type":"text","text":"mcp: elicitation/create: busy (code -1)"}],"isError":true}}`,
+		"badly answered": `
+			> {"jsonrpc":"2.0","id":1,"result":{"action":"perhaps"}}
+			~ {"jsonrpc":"2.0","method":"notifications/tasks/status","params":{⟨t1 working 0 1⟩}}
+			~ {"jsonrpc":"2.0","method":"notifications/tasks/status","params":{⟨t1 failed 0 1 mcp: elicitation/create: mcp: invalid response: action must be accept, decline or cancel, not "perhaps" (code -32603)⟩}}
+			~ {"jsonrpc":"2.0","id":2,"result":{` + related1 + `,"content":[{"type":"text","text":"mcp: elicitation/create: mcp: invalid response: action must be accept, decline or cancel, not \"perhaps\" (code -32603)"}],"isError":true}}`,
+		"never answered": `
+			. 10m
+			~ {"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1,"reason":"mcp: elicitation/create: no answer within 10m0s"}}
+			~ {"jsonrpc":"2.0","method":"notifications/tasks/status","params":{⟨t1 working 0 601⟩}}
+			~ {"jsonrpc":"2.0","method":"notifications/tasks/status","params":{⟨t1 failed 0 601 mcp: elicitation/create: no answer within 10m0s (code -32603)⟩}}
+			~ {"jsonrpc":"2.0","id":2,"result":{` + related1 + `,"content":[{"type":"text","text":"mcp: elicitation/create: no answer within 10m0s (code -32603)"}],"isError":true}}`,
+		"waiter lost": `
+			> {"jsonrpc":"2.0","id":3,"method":"tasks/result","params":{"taskId":"t1"}}
+			> {"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2,"reason":"bored"}}
+			~ {"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1,"reason":"mcp: elicitation/create: context canceled: mcp: cancelled by the peer: bored"}}
+			~ {"jsonrpc":"2.0","id":2,"method":"elicitation/create","params":{` + related1 + `,` + nameQuestion + `}}
+			> {"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":3,"reason":"bored"}}
+			< {"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2,"reason":"mcp: elicitation/create: context canceled: mcp: cancelled by the peer: bored"}}
+			. 1s
+			> {"jsonrpc":"2.0","id":4,"method":"tasks/result","params":{"taskId":"t1"}}
+			< {"jsonrpc":"2.0","id":3,"method":"elicitation/create","params":{` + related1 + `,` + nameQuestion + `}}
+			> {"jsonrpc":"2.0","id":3,` + accepts1 + `}
+			~ {"jsonrpc":"2.0","method":"notifications/tasks/status","params":{⟨t1 working 0 2⟩}}
+			~ {"jsonrpc":"2.0","method":"notifications/tasks/status","params":{⟨t1 completed 0 2⟩}}
+			~ {"jsonrpc":"2.0","id":4,"result":{` + related1 + `,"content":[{"type":"text","text":"{\"name\":\"Ann\"}"}]}}`,
+		// FEAT-413
+		"cancelled": `
+			> {"jsonrpc":"2.0","id":3,"method":"tasks/cancel","params":{"taskId":"t1"}}
+			~ {"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1,"reason":"mcp: elicitation/create: context canceled: the task is over"}}
+			~ {"jsonrpc":"2.0","id":2,"error":{"code":-32603,"message":"the task was cancelled"}}
+			~ {"jsonrpc":"2.0","id":3,"result":{⟨t1 cancelled 0 1 cancelled by the requestor⟩}}
+			> {"jsonrpc":"2.0","id":1,` + accepts1 + `}
+			> {"jsonrpc":"2.0","id":4,"method":"tasks/get","params":{"taskId":"t1"}}
+			< {"jsonrpc":"2.0","id":4,"result":{⟨t1 cancelled 0 1 cancelled by the requestor⟩}}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			talkTasks(t, taskServer(t, nil), Revision20251125, begin+script)
+		})
+	}
+}
+
+// A handler that does not wait any longer takes its question back.
+func TestTaskQuestionWithdrawn(t *testing.T) {
+	talkTasks(t, taskServer(t, nil), Revision20251125, `
+		> {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"ask","arguments":{"ms":5000},"task":{}}}
+		< {"jsonrpc":"2.0","id":1,"result":{"task":{⟨t1 working 0 0⟩}}}
+		< {"jsonrpc":"2.0","method":"notifications/tasks/status","params":{⟨t1 input_required 0 0⟩}}
+		> {"jsonrpc":"2.0","id":2,"method":"tasks/result","params":{"taskId":"t1"}}
+		< {"jsonrpc":"2.0","id":1,"method":"elicitation/create","params":{`+related1+`,`+nameQuestion+`}}
+		. 5s
+		~ {"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1,"reason":"mcp: elicitation/create: context canceled: the task has taken the question back"}}
+		~ {"jsonrpc":"2.0","method":"notifications/tasks/status","params":{⟨t1 working 0 5⟩}}
+		. 1s
+		~ {"jsonrpc":"2.0","method":"notifications/tasks/status","params":{⟨t1 completed 0 6⟩}}
+		~ {"jsonrpc":"2.0","id":2,"result":{`+related1+`,"content":[{"type":"text","text":"nobody"}]}}
+	`)
+}
+
+// FEAT-399 FEAT-404 E3.11
+func TestTaskReports(t *testing.T) {
+	report := func(n int) string {
+		return fmt.Sprintf(`
+			. 1s
+			< {"jsonrpc":"2.0","method":"notifications/progress","params":{%s,"progressToken":"p","progress":%d,"total":3}}
+			< {"jsonrpc":"2.0","method":"notifications/message","params":{%[1]s,"level":"error","data":%[3]d}}`, related1, n, n-1)
+	}
+	talkTasks(t, taskServer(t, nil), Revision20251125, `
+		> {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"report","task":{},"_meta":{"progressToken":"p"}}}
+		< {"jsonrpc":"2.0","id":1,"result":{"task":{⟨t1 working 0 0⟩}}}`+report(1)+report(2)+report(3)+`
+		< {"jsonrpc":"2.0","method":"notifications/tasks/status","params":{⟨t1 completed 0 3⟩}}
+	`)
+	// FEAT-473: none of it at 2026-07-28
+	talkTasks(t, taskServer(t, nil), Revision20260728, `
+		> {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"report",⟪task⟫}}
+		< {"jsonrpc":"2.0","id":1,"result":{"resultType":"task",⟪=⟫,⟨t1 working 0 0⟩}}
+		. 5s
+		> {"jsonrpc":"2.0","id":2,"method":"tasks/get","params":{"taskId":"t1",⟪task⟫}}
+		< {"jsonrpc":"2.0","id":2,"result":{"resultType":"complete",⟪=⟫,⟨t1 completed 0 3⟩,"result":{"resultType":"complete","content":[{"type":"text","text":"done"}]}}}
+	`)
+}
+
+// FEAT-383
+func TestTaskImmediateResponse(t *testing.T) {
+	talkTasks(t, taskServer(t, nil), Revision20251125, `
+		> {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"now","arguments":{"ms":1},"task":{}}}
+		< {"jsonrpc":"2.0","id":1,"result":{"_meta":{"io.modelcontextprotocol/model-immediate-response":"Go on."},"task":{⟨t1 working 0 0⟩}}}
+		. 1s
+		< {"jsonrpc":"2.0","method":"notifications/tasks/status","params":{"taskId":"t1","status":"completed","createdAt":"2000-01-01T00:00:00Z","lastUpdatedAt":"2000-01-01T00:00:00.001Z","ttl":3600000,"pollInterval":1000}}
+	`)
+}
+
+// FEAT-424 FEAT-425 FEAT-426 FEAT-427 FEAT-430 FEAT-433 FEAT-434 FEAT-437 FEAT-438 FEAT-439 FEAT-441 FEAT-446 FEAT-447
+// FEAT-449 FEAT-450 FEAT-478 E3.1 E3.2 E3.3 E3.4 E3.5 E3.8 E3.15 E3.20 E3.21
+func TestTaskExtension(t *testing.T) {
+	const need = `"error":{"code":-32021,"message":"the client did not declare io.modelcontextprotocol/tasks",⟪need⟫}`
+	talkTasks(t, taskServer(t, nil), Revision20260728, `
+		> {"jsonrpc":"2.0","id":1,"method":"server/discover","params":{⟪⟫}}
+		< {"jsonrpc":"2.0","id":1,"result":{"resultType":"complete",⟪=⟫,"ttlMs":0,"cacheScope":"private","supportedVersions":["2026-07-28","2025-11-25","2025-06-18","2025-03-26","2024-11-05"],"capabilities":{"logging":{},"tools":{"listChanged":true},"extensions":{"io.modelcontextprotocol/tasks":{}}}}}
+		> {"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"job","task":{"ttl":5},⟪⟫}}
+		< {"jsonrpc":"2.0","id":2,"result":{"resultType":"complete",⟪=⟫,"content":[{"type":"text","text":"done"}]}}
+		> {"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"must",⟪⟫}}
+		< {"jsonrpc":"2.0","id":3,`+need+`}
+		> {"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"never","task":{},⟪task⟫}}
+		< {"jsonrpc":"2.0","id":4,"result":{"resultType":"complete",⟪=⟫,"content":[{"type":"text","text":"done"}]}}
+		> {"jsonrpc":"2.0","id":5,"method":"tasks/get","params":{"taskId":"x",⟪⟫}}
+		< {"jsonrpc":"2.0","id":5,`+need+`}
+		> {"jsonrpc":"2.0","id":6,"method":"tasks/update","params":{"taskId":"x","inputResponses":{},⟪⟫}}
+		< {"jsonrpc":"2.0","id":6,`+need+`}
+		> {"jsonrpc":"2.0","id":7,"method":"tasks/cancel","params":{"taskId":"x",⟪⟫}}
+		< {"jsonrpc":"2.0","id":7,`+need+`}
+		> {"jsonrpc":"2.0","id":8,"method":"subscriptions/listen","params":{"notifications":{"taskIds":["x"]},⟪⟫}}
+		< {"jsonrpc":"2.0","id":8,`+need+`}
+	`)
+	for _, tt := range []struct{ args, status, outcome string }{
+		{`{"ms":3000}`, `completed 0 3`, `"result":{"resultType":"complete","content":[{"type":"text","text":"done"}]}`},
+		{`{"ms":3000,"fail":"tool"}`, `completed 0 3 out of paper`, `"result":{"resultType":"complete","content":[{"type":"text","text":"out of paper"}],"isError":true}`},
+		{`{"ms":3000,"fail":"protocol"}`, `failed 0 3 no`, `"error":{"code":-31000,"message":"no","data":{"a":1}}`},
+		{`{"ms":3000,"fail":"panic"}`, `failed 0 3 internal error`, `"error":{"code":-32603,"message":"internal error"}`},
+	} {
+		t.Run(tt.args, func(t *testing.T) {
+			talkTasks(t, taskServer(t, nil), Revision20260728, `
+				> {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"must","arguments":`+tt.args+`,⟪task⟫}}
+				< {"jsonrpc":"2.0","id":1,"result":{"resultType":"task",⟪=⟫,⟨t1 working 0 0⟩}}
+				> {"jsonrpc":"2.0","id":2,"method":"tasks/get","params":{"taskId":"t1",⟪task⟫}}
+				< {"jsonrpc":"2.0","id":2,"result":{"resultType":"complete",⟪=⟫,⟨t1 working 0 0⟩}}
+				. 3s
+				> {"jsonrpc":"2.0","id":3,"method":"tasks/get","params":{"taskId":"t1",⟪task⟫}}
+				< {"jsonrpc":"2.0","id":3,"result":{"resultType":"complete",⟪=⟫,⟨t1 `+tt.status+`⟩,`+tt.outcome+`}}
+			`)
+		})
+	}
+}
+
+// FEAT-455 FEAT-456 FEAT-457 FEAT-458 FEAT-460 FEAT-462 FEAT-463 E3.9 E3.10 E3.18 E3.19
+func TestTaskUpdate(t *testing.T) {
+	const (
+		get    = `"method":"tasks/get","params":{"taskId":"t1",⟪task⟫}}`
+		ask    = `{"method":"elicitation/create","params":{` + nameQuestion + `}}`
+		ack    = `"result":{"resultType":"complete",⟪=⟫}}`
+		update = `"method":"tasks/update","params":{"taskId":"t1",⟪task⟫,"inputResponses":`
+		accept = `{"action":"accept","content":{"name":"Ann"}}`
+	)
+	talkTasks(t, taskServer(t, nil), Revision20260728, `
+		> {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"both",⟪task⟫}}
+		< {"jsonrpc":"2.0","id":1,"result":{"resultType":"task",⟪=⟫,⟨t1 working 0 0⟩}}
+		. 1s
+		> {"jsonrpc":"2.0","id":2,`+get+`
+		< {"jsonrpc":"2.0","id":2,"result":{"resultType":"complete",⟪=⟫,⟨t1 input_required 0 0⟩,"inputRequests":{"one":`+ask+`,"two":`+ask+`}}}
+		> {"jsonrpc":"2.0","id":3,"method":"tasks/get","params":{"taskId":"t1",⟪mute⟫}}
+		< {"jsonrpc":"2.0","id":3,"result":{"resultType":"complete",⟪=⟫,⟨t1 input_required 0 0⟩,"inputRequests":{}}}
+		> {"jsonrpc":"2.0","id":4,`+update+`{"nope":{"ignored":true}}}}
+		< {"jsonrpc":"2.0","id":4,`+ack+`
+		> {"jsonrpc":"2.0","id":5,`+update+`{"one":7}}}
+		< {"jsonrpc":"2.0","id":5,"error":{"code":-32602,"message":"inputResponses: \"one\": mcp: invalid response: want an object, got a number"}}
+		> {"jsonrpc":"2.0","id":6,`+update+`{"one":{"action":"accept","content":{"name":7}},"two":`+accept+`}}}
+		< {"jsonrpc":"2.0","id":6,"error":{"code":-32602,"message":"inputResponses: \"one\": mcp: invalid response: name: want a string, got a number"}}
+		> {"jsonrpc":"2.0","id":7,`+update+`{"one":`+accept+`}}}
+		< {"jsonrpc":"2.0","id":7,`+ack+`
+		> {"jsonrpc":"2.0","id":8,`+get+`
+		< {"jsonrpc":"2.0","id":8,"result":{"resultType":"complete",⟪=⟫,⟨t1 input_required 0 0⟩,"inputRequests":{"two":`+ask+`}}}
+		> {"jsonrpc":"2.0","id":9,`+update+`{"one":7}}}
+		< {"jsonrpc":"2.0","id":9,`+ack+`
+		> {"jsonrpc":"2.0","id":10,`+update+`{"two":`+accept+`}}}
+		< {"jsonrpc":"2.0","id":10,`+ack+`
+		> {"jsonrpc":"2.0","id":11,`+get+`
+		< {"jsonrpc":"2.0","id":11,"result":{"resultType":"complete",⟪=⟫,⟨t1 completed 0 1⟩,"result":{"resultType":"complete","content":[{"type":"text","text":"{\"name\":\"Ann\"} {\"name\":\"Ann\"}"}]}}}
+		> {"jsonrpc":"2.0","id":12,`+update+`{"two":7}}}
+		< {"jsonrpc":"2.0","id":12,`+ack+`
+	`)
+	// A name is not used again: what answers the first question is none to the second.
+	talkTasks(t, taskServer(t, nil), Revision20260728, `
+		> {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"ask",⟪task⟫}}
+		< {"jsonrpc":"2.0","id":1,"result":{"resultType":"task",⟪=⟫,⟨t1 working 0 0⟩}}
+		> {"jsonrpc":"2.0","id":2,`+get+`
+		< {"jsonrpc":"2.0","id":2,"result":{"resultType":"complete",⟪=⟫,⟨t1 input_required 0 0⟩,"inputRequests":{"who":`+ask+`}}}
+		> {"jsonrpc":"2.0","id":3,`+update+`{"who":{"action":"decline"}}}}
+		< {"jsonrpc":"2.0","id":3,`+ack+`
+		> {"jsonrpc":"2.0","id":4,`+update+`{"who":`+accept+`}}}
+		< {"jsonrpc":"2.0","id":4,`+ack+`
+		> {"jsonrpc":"2.0","id":5,`+get+`
+		< {"jsonrpc":"2.0","id":5,"result":{"resultType":"complete",⟪=⟫,⟨t1 input_required 0 0⟩,"inputRequests":{"who-2":`+ask+`}}}
+	`)
+	// What the client of the call cannot answer is not asked.
+	talkTasks(t, taskServer(t, nil), Revision20260728, `
+		> {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"ask",⟪mute⟫}}
+		< {"jsonrpc":"2.0","id":1,"result":{"resultType":"task",⟪=⟫,⟨t1 working 0 0⟩}}
+		> {"jsonrpc":"2.0","id":2,`+get+`
+		< {"jsonrpc":"2.0","id":2,"result":{"resultType":"complete",⟪=⟫,⟨t1 failed 0 0 the client did not declare elicitation.form⟩,"error":{"code":-32021,"message":"the client did not declare elicitation.form","data":{"requiredCapabilities":{"elicitation":{"form":{}}}}}}}
+	`)
+}
+
+// FEAT-466 FEAT-467 FEAT-468 FEAT-469 E3.6 E3.7 E3.17
+func TestTaskExtensionCancel(t *testing.T) {
+	const (
+		ack    = `"result":{"resultType":"complete",⟪=⟫}}`
+		cancel = `"method":"tasks/cancel","params":{"taskId":"t1",⟪task⟫}}`
+	)
+	talkTasks(t, taskServer(t, nil), Revision20260728, `
+		> {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"stubborn","arguments":{"ms":1010},⟪task⟫}}
+		< {"jsonrpc":"2.0","id":1,"result":{"resultType":"task",⟪=⟫,⟨t1 working 0 0⟩}}
+		> {"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}
+		. 1s
+		> {"jsonrpc":"2.0","id":2,`+cancel+`
+		< {"jsonrpc":"2.0","id":2,`+ack+`
+		. 10ms
+		> {"jsonrpc":"2.0","id":3,"method":"tasks/get","params":{"taskId":"t1",⟪task⟫}}
+		< {"jsonrpc":"2.0","id":3,"result":{"resultType":"complete",⟪=⟫,⟨t1 cancelled 0 1 cancelled by the requestor⟩}}
+		> {"jsonrpc":"2.0","id":4,`+cancel+`
+		< {"jsonrpc":"2.0","id":4,`+ack+`
+	`)
+}
+
+// FEAT-399 FEAT-444 FEAT-465
+func TestLateTask(t *testing.T) {
+	const ask = `{"method":"elicitation/create","params":{` + nameQuestion + `}}`
+	t.Run("session", func(t *testing.T) {
+		talkTasks(t, taskServer(t, nil), Revision20251125, `
+			> {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"late","task":{}}}
+			< {"jsonrpc":"2.0","id":1,"method":"elicitation/create","params":{`+nameQuestion+`}}
+			. 1s
+			> {"jsonrpc":"2.0","id":1,"result":{"action":"accept","content":{"name":"Ann"}}}
+			~ {"jsonrpc":"2.0","id":1,"result":{"task":{⟨t1 working 1 1⟩}}}
+			~ {"jsonrpc":"2.0","method":"notifications/tasks/status","params":{⟨t1 input_required 1 1⟩}}
+			> {"jsonrpc":"2.0","id":2,"method":"tasks/result","params":{"taskId":"t1"}}
+			< {"jsonrpc":"2.0","id":2,"method":"elicitation/create","params":{`+related1+`,`+nameQuestion+`}}
+			> {"jsonrpc":"2.0","id":2,"result":{"action":"accept","content":{"name":"Bob"},`+related1+`}}
+			~ {"jsonrpc":"2.0","method":"notifications/tasks/status","params":{⟨t1 working 1 1⟩}}
+			~ {"jsonrpc":"2.0","method":"notifications/tasks/status","params":{⟨t1 completed 1 1⟩}}
+			~ {"jsonrpc":"2.0","id":2,"result":{`+related1+`,"content":[{"type":"text","text":"{\"name\":\"Ann\"} {\"name\":\"Bob\"}"}]}}
+		`)
+	})
+	t.Run("session, no Detach", func(t *testing.T) {
+		talkTasks(t, taskServer(t, nil), Revision20251125, `
+			> {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"late","arguments":{"fail":"early"},"task":{}}}
+			< {"jsonrpc":"2.0","id":1,"method":"elicitation/create","params":{`+nameQuestion+`}}
+			> {"jsonrpc":"2.0","id":1,"result":{"action":"accept","content":{"name":"Ann"}}}
+			~ {"jsonrpc":"2.0","id":1,"result":{"task":{⟨t1 working 0 0⟩}}}
+			~ {"jsonrpc":"2.0","method":"notifications/tasks/status","params":{⟨t1 completed 0 0⟩}}
+			> {"jsonrpc":"2.0","id":2,"method":"tasks/result","params":{"taskId":"t1"}}
+			< {"jsonrpc":"2.0","id":2,"result":{`+related1+`,"content":[{"type":"text","text":"early"}]}}
+		`)
+	})
+	t.Run("session, cancelled before", func(t *testing.T) {
+		store := numberedTasks()
+		talkTasks(t, taskServer(t, &ServerOptions{Tasks: TaskOptions{Store: store}}), Revision20251125, `
+			> {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"late","task":{}}}
+			< {"jsonrpc":"2.0","id":1,"method":"elicitation/create","params":{`+nameQuestion+`}}
+			> {"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}
+			< {"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1,"reason":"mcp: elicitation/create: context canceled: mcp: cancelled by the peer"}}
+		`)
+		if n := store.n.Load(); n != 0 {
+			t.Errorf("%d tasks for a call that was cancelled", n)
+		}
+	})
+	const call = `"method":"tools/call","params":{"name":"late",⟪task⟫`
+	t.Run("alone", func(t *testing.T) {
+		s := taskServer(t, nil)
+		talkTasks(t, s, Revision20260728, `
+			> {"jsonrpc":"2.0","id":1,`+call+`,"inputResponses":{"1":{"action":"accept","content":{"name":"Ann"}}}}}
+			< {"jsonrpc":"2.0","id":1,"result":{"resultType":"task",⟪=⟫,⟨t1 working 0 0⟩}}
+			> {"jsonrpc":"2.0","id":2,"method":"tasks/get","params":{"taskId":"t1",⟪task⟫}}
+			< {"jsonrpc":"2.0","id":2,"result":{"resultType":"complete",⟪=⟫,⟨t1 input_required 0 0⟩,"inputRequests":{"2":`+ask+`}}}
+			> {"jsonrpc":"2.0","id":3,"method":"tasks/update","params":{"taskId":"t1","inputResponses":{"1":7,"2":{"action":"accept","content":{"name":"Bob"}}},⟪task⟫}}
+			< {"jsonrpc":"2.0","id":3,"result":{"resultType":"complete",⟪=⟫}}
+			> {"jsonrpc":"2.0","id":4,"method":"tasks/get","params":{"taskId":"t1",⟪task⟫}}
+			< {"jsonrpc":"2.0","id":4,"result":{"resultType":"complete",⟪=⟫,⟨t1 completed 0 0⟩,"result":{"resultType":"complete","content":[{"type":"text","text":"{\"name\":\"Ann\"} {\"name\":\"Bob\"}"}]}}}
+		`)
+	})
+	t.Run("alone, no Detach", func(t *testing.T) {
+		talkTasks(t, taskServer(t, nil), Revision20260728, `
+			> {"jsonrpc":"2.0","id":1,`+call+`,"arguments":{"fail":"early"},"inputResponses":{"1":{"action":"accept","content":{"name":"Ann"}}}}}
+			< {"jsonrpc":"2.0","id":1,"result":{"resultType":"complete",⟪=⟫,"content":[{"type":"text","text":"early"}]}}
+		`)
+	})
+}
+
+// FEAT-431 FEAT-471 FEAT-472 FEAT-474 FEAT-473 E3.12 E3.22
+func TestTaskSubscription(t *testing.T) {
+	const sub = `"_meta":{"io.modelcontextprotocol/subscriptionId":9}`
+	store := numberedTasks()
+	must(t, store.TaskStore.Create(t.Context(), &TaskRecord{ID: "foreign", Owner: "else"}))
+	talkTasks(t, taskServer(t, &ServerOptions{Tasks: TaskOptions{Store: store}}), Revision20260728, `
+		> {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"ask",⟪task⟫}}
+		< {"jsonrpc":"2.0","id":1,"result":{"resultType":"task",⟪=⟫,⟨t1 working 0 0⟩}}
+		. 1s
+		> {"jsonrpc":"2.0","id":9,"method":"subscriptions/listen","params":{"notifications":{"taskIds":["foreign","t1","unknown","t1"]},⟪task⟫}}
+		< {"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{`+sub+`,"notifications":{"taskIds":["t1"]}}}
+		< {"jsonrpc":"2.0","method":"notifications/tasks","params":{`+sub+`,⟨t1 input_required 0 0⟩,"inputRequests":{"who":{"method":"elicitation/create","params":{`+nameQuestion+`}}}}}
+		> {"jsonrpc":"2.0","id":2,"method":"tasks/cancel","params":{"taskId":"t1",⟪task⟫}}
+		~ {"jsonrpc":"2.0","id":2,"result":{"resultType":"complete",⟪=⟫}}
+		~ {"jsonrpc":"2.0","method":"notifications/tasks","params":{`+sub+`,⟨t1 cancelled 0 1 cancelled by the requestor⟩}}
+		> {"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"job",⟪task⟫}}
+		< {"jsonrpc":"2.0","id":3,"result":{"resultType":"task",⟪=⟫,⟨t2 working 1 1⟩}}
+		> {"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":9}}
+		> {"jsonrpc":"2.0","id":10,"method":"subscriptions/listen","params":{"notifications":{"taskIds":["t2"]},⟪task⟫}}
+		< {"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":10},"notifications":{"taskIds":["t2"]}}}
+		< {"jsonrpc":"2.0","method":"notifications/tasks","params":{"_meta":{"io.modelcontextprotocol/subscriptionId":10},⟨t2 completed 1 1⟩,"result":{"resultType":"complete","content":[{"type":"text","text":"done"}]}}}
+		> {"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":10}}
+	`)
+}
+
+// detaching is a server with a tool "d", which must run as a task and detaches itself.
+func detaching(t *testing.T, opts *ServerOptions, h func(ctx context.Context, r *Request) (string, error)) *Server {
+	t.Helper()
+	s := newServer(t, opts)
+	must(t, AddTool(s, &Tool{Name: "d", LateTask: true, Execution: &ToolExecution{TaskSupport: "optional"}},
+		func(ctx context.Context, r *Request, _ struct{}) (string, error) { return h(ctx, r) }))
+	return s
+}
+
+func TestDetach(t *testing.T) {
+	const call = `> {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"d",⟪task⟫}}
+		`
+	const get = `> {"jsonrpc":"2.0","id":2,"method":"tasks/get","params":{"taskId":"t1",⟪task⟫}}
+		< {"jsonrpc":"2.0","id":2,"result":{"resultType":"complete",⟪=⟫,`
+	run := func(name string, h func(ctx context.Context, r *Request) (string, error), script string) {
+		t.Run(name, func(t *testing.T) {
+			talkTasks(t, detaching(t, &ServerOptions{Tasks: TaskOptions{Store: numberedTasks()}}, h), Revision20260728, script)
+		})
+	}
+	run("twice", func(ctx context.Context, r *Request) (string, error) {
+		one, err := r.Detach(ctx)
+		two, again := r.Detach(one)
+		return fmt.Sprint(one == ctx, two == one), errors.Join(err, again, r.Pause(time.Second))
+	}, call+`
+		< {"jsonrpc":"2.0","id":1,"result":{"resultType":"task",⟪=⟫,⟨t1 working 0 0⟩}}
+		`+get+`⟨t1 completed 0 0⟩,"result":{"resultType":"complete","content":[{"type":"text","text":"false true"}]}}}`)
+	run("without declaration", func(ctx context.Context, r *Request) (string, error) {
+		one, err := r.Detach(ctx)
+		return fmt.Sprint(one == ctx), err
+	}, strings.Replace(call, "task", "", 1)+`
+		< {"jsonrpc":"2.0","id":1,"result":{"resultType":"complete",⟪=⟫,"content":[{"type":"text","text":"true"}]}}`)
+	run("panic before", func(context.Context, *Request) (string, error) { panic("before") }, call+`
+		< {"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"internal error"}}`)
+	run("panic after", func(ctx context.Context, r *Request) (string, error) {
+		_, _ = r.Detach(ctx)
+		panic("after")
+	}, call+`
+		< {"jsonrpc":"2.0","id":1,"result":{"resultType":"task",⟪=⟫,⟨t1 working 0 0⟩}}
+		`+get+`⟨t1 failed 0 0 internal error⟩,"error":{"code":-32603,"message":"internal error"}}}`)
+	run("with a question open", func(ctx context.Context, r *Request) (string, error) {
+		_, _ = r.Elicit(ctx, nameForm)
+		same, err := r.Detach(ctx)
+		if same != ctx {
+			t.Error("another context")
+		}
+		return "", errors.Join(Errorf(-31000, "%v", err))
+	}, call+`
+		< {"jsonrpc":"2.0","id":1,"error":{"code":-31000,"message":"mcp: the answer comes with another request, which runs the handler again"}}`)
+	// What the request has held back is said before the answer, and nothing after it.
+	run("progress", func(ctx context.Context, r *Request) (string, error) {
+		for i := range progressBurst + 1 {
+			_ = r.Progress(ctx, float64(i+1), 0, "")
+		}
+		_, err := r.Detach(ctx)
+		return "", errors.Join(err, r.Progress(ctx, 1000, 0, ""), r.Log(ctx, LevelError, "", 1))
+	}, strings.Replace(call, "⟪task⟫", "⟪told⟫", 1)+reports(progressBurst+1)+`
+		< {"jsonrpc":"2.0","id":1,"result":{"resultType":"task",⟪=⟫,⟨t1 working 0 0⟩}}`)
+	t.Run("refused", func(t *testing.T) {
+		talkTasks(t, detaching(t, &ServerOptions{Tasks: TaskOptions{Store: &failing{TaskStore: numberedTasks(), create: errors.New("disk full")}}},
+			func(ctx context.Context, r *Request) (string, error) {
+				same, err := r.Detach(ctx)
+				if same != ctx {
+					t.Error("another context")
+				}
+				return "", err
+			}), Revision20260728, call+`
+			< {"jsonrpc":"2.0","id":1,"result":{"resultType":"complete",⟪=⟫,"content":[{"type":"text","text":"disk full"}],"isError":true}}`)
+	})
+}
+
+// reports are the lines of n progress notifications for the token 1.
+func reports(n int) (script string) {
+	for i := range n {
+		script += fmt.Sprintf("\n< "+`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":1,"progress":%d}}`, i+1)
+	}
+	return script
+}
+
+// A failing store fails where it is told to.
+type failing struct {
+	TaskStore
+	create error
+	update atomic.Pointer[error]
+	wait   atomic.Pointer[error]
+}
+
+func (s *failing) Create(ctx context.Context, t *TaskRecord) error {
+	if s.create != nil {
+		return s.create
+	}
+	return s.TaskStore.Create(ctx, t)
+}
+
+func (s *failing) Update(ctx context.Context, owner, id string, change func(*TaskRecord) error) (*TaskRecord, error) {
+	if err := s.update.Load(); err != nil {
+		return nil, *err
+	}
+	return s.TaskStore.Update(ctx, owner, id, change)
+}
+
+func (s *failing) Wait(ctx context.Context, owner, id string, after int64) (*TaskRecord, error) {
+	if err := s.wait.Load(); err != nil {
+		return nil, *err
+	}
+	return s.TaskStore.Wait(ctx, owner, id, after)
+}
+
+// FEAT-415: trouble of the store is trouble of the server's, and says no more.
+func TestTaskStoreFails(t *testing.T) {
+	broken := errors.New("secret: disk full")
+	store := &failing{TaskStore: numberedTasks()}
+	s := taskServer(t, &ServerOptions{Tasks: TaskOptions{Store: store}})
+	at := &atomic.Pointer[error]{}
+	must(t, AddTool(s, &Tool{Name: "break"}, func(_ context.Context, r *Request, in struct {
+		Create, Update, Wait bool `json:",omitempty"`
+	}) (string, error) {
+		set := func(p *atomic.Pointer[error], on bool) {
+			if p.Store(nil); on {
+				p.Store(&broken)
+			}
+		}
+		set(at, in.Create)
+		set(&store.update, in.Update)
+		set(&store.wait, in.Wait)
+		if store.create = nil; in.Create {
+			store.create = broken
+		}
+		return "", nil
+	}))
+	n := 100
+	breaks := func(what string) string {
+		n++
+		return fmt.Sprintf(`
+			> {"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"break","arguments":{%s}}}
+			< {"jsonrpc":"2.0","id":%[1]d,"result":{"content":[{"type":"text","text":""}]}}`, n, what)
+	}
+	const failed = `"error":{"code":-32603,"message":"internal error"}}`
+	talkTasks(t, s, Revision20251125, breaks(`"Create":true`)+`
+		> {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"job","task":{}}}
+		< {"jsonrpc":"2.0","id":1,`+failed+`
+		`+breaks(``)+`
+		> {"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"job","arguments":{"ms":2000},"task":{}}}
+		< {"jsonrpc":"2.0","id":2,"result":{"task":{⟨t1 working 0 0⟩}}}
+		`+breaks(`"Wait":true,"Update":true`)+`
+		> {"jsonrpc":"2.0","id":3,"method":"tasks/get","params":{"taskId":"t1"}}
+		< {"jsonrpc":"2.0","id":3,`+failed+`
+		> {"jsonrpc":"2.0","id":4,"method":"tasks/result","params":{"taskId":"t1"}}
+		< {"jsonrpc":"2.0","id":4,`+failed+`
+		> {"jsonrpc":"2.0","id":5,"method":"tasks/cancel","params":{"taskId":"t1"}}
+		< {"jsonrpc":"2.0","id":5,`+failed+`
+		. 3s
+		`+breaks(``)+`
+		# Its outcome is lost, and it says so at its end.
+		> {"jsonrpc":"2.0","id":6,"method":"tasks/get","params":{"taskId":"t1"}}
+		< {"jsonrpc":"2.0","id":6,"result":{⟨t1 working 0 0⟩}}
+	`)
+}
+
+// A task that is older than it is kept ends its handler.
+// FEAT-414 FEAT-452
+func TestTaskExpires(t *testing.T) {
+	ended := ""
+	s := newServer(t, &ServerOptions{Tasks: TaskOptions{Store: numberedTasks()}})
+	must(t, AddTool(s, &Tool{Name: "long", Execution: &ToolExecution{TaskSupport: "optional"}}, func(ctx context.Context, r *Request, _ struct{}) (string, error) {
+		<-ctx.Done()
+		ended = fmt.Sprint(time.Now().Second(), " ", context.Cause(ctx), " ", r.Progress(context.Background(), 1, 0, ""))
+		return "", nil
+	}))
+	talkTasks(t, s, Revision20251125, `
+		> {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"long","task":{"ttl":5000}}}
+		< {"jsonrpc":"2.0","id":1,"result":{"task":{"taskId":"t1","status":"working","createdAt":"2000-01-01T00:00:00Z","lastUpdatedAt":"2000-01-01T00:00:00Z","ttl":5000,"pollInterval":1000}}}
+		> {"jsonrpc":"2.0","id":2,"method":"tasks/result","params":{"taskId":"t1"}}
+		. 5s
+		< {"jsonrpc":"2.0","id":2,"error":{"code":-32602,"message":"no such task, or not any more"}}
+		> {"jsonrpc":"2.0","id":3,"method":"tasks/get","params":{"taskId":"t1"}}
+		< {"jsonrpc":"2.0","id":3,"error":{"code":-32602,"message":"no such task, or not any more"}}
+	`)
+	if want := "5 mcp: the task is gone: mcp: no such task mcp: the request is over"; ended != want {
+		t.Errorf("got %q, want %q", ended, want)
+	}
+}
+
+// FEAT-382 FEAT-415
+func TestBUG197TaskPanics(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newServer(t, &ServerOptions{Tasks: TaskOptions{TTL: 100 * time.Millisecond}})
+		must(t, AddTool(s, &Tool{Name: "task", Execution: &ToolExecution{TaskSupport: "required"}}, func(ctx context.Context, r *Request, in jobInput) (string, error) {
+			return works(ctx, r, in)
+		}))
+		cs := join(t, s, nil)
+		for _, err := range cs.Tools(t.Context()) {
+			must(t, err)
+		}
+		var tasks []*ClientTask
+		for i := range 1000 {
+			in := jobInput{MS: 1}
+			if i == 500 {
+				in.Fail = "panic"
+			}
+			task, _, err := cs.StartTool(t.Context(), "task", in, 0)
+			must(t, err)
+			tasks = append(tasks, task)
+		}
+		time.Sleep(50 * time.Millisecond)
+		for i, task := range tasks {
+			want := TaskCompleted
+			if i == 500 {
+				want = TaskFailed
+			}
+			if got, err := task.Get(t.Context()); err != nil || got.Status != want {
+				t.Errorf("task %d: %+v, %v", i, got, err)
+			}
+		}
+		time.Sleep(time.Second)
+		for _, task := range tasks {
+			_, err := task.Get(t.Context())
+			checkError(t, "an expired task", err, "mcp: tasks/get: no such task, or not any more (code -32602)")
+		}
+		must(t, AddTool(s, &Tool{Name: "other"}, works))
+	})
+}
