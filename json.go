@@ -991,9 +991,9 @@ var (
 
 // native reports whether t is one of the protocol's types, whose MarshalJSON and
 // UnmarshalJSON call back to this file. A type that hides what it holds, such as an
-// ID, does not: it has a text of its own.
+// ID, does not: it has a text of its own. Nor does a number, such as Milliseconds.
 func native(t reflect.Type) bool {
-	hidden := t.Kind() == reflect.Struct && t.NumField() > 0 && !t.Field(0).IsExported() && t != base64Type
+	hidden := t.Kind() == reflect.Struct && t.NumField() > 0 && !t.Field(0).IsExported() && t != base64Type || t.Kind() == reflect.Int64
 	return t.PkgPath() == pkgPath && unicode.IsUpper(rune(t.Name()[0])) && !hidden
 }
 

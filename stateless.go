@@ -669,8 +669,8 @@ func (statelessEra) open(ctx context.Context, cs *ClientSession, revs []revision
 				cs.listenAtFirst(ctx)
 				return false, nil
 			}
-			if !v.member("supportedVersions").present() { // whatever this is, it is not what was asked for
-				return true, err
+			if speaks == nil { // without the member it is not what was asked for, whatever it is
+				return !v.member("supportedVersions").present(), err
 			}
 		case errors.Is(err, &Error{Code: CodeUnsupportedProtocolVersion}):
 			speaks = supportedBy(err)

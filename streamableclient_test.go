@@ -2,13 +2,13 @@ package mcp
 
 import (
 	"bytes"
-
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -25,8 +25,8 @@ import (
 )
 
 // A step is a request that a mock server must get, and what it does with it. The
-// request is its method, the session id, the revision and the last event's id where
-// there are such headers, and its body:
+// request is its method, the session id, the revision, the last event's id and what is
+// mirrored from the body where there are such headers, and its body:
 //
 //	POST id=abc rev=2025-06-18 {"jsonrpc":"2.0","id":2,"method":"ping"}
 //	GET id=abc last=7
@@ -81,6 +81,11 @@ func (m *mock) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	for _, h := range []struct{ short, name string }{{"id", headerSession}, {"rev", headerRevision}, {"last", headerEvent}} {
 		for _, v := range r.Header.Values(h.name) {
 			said += " " + h.short + "=" + v
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.Header)) { // of 2026-07-28
+		if short, ok := strings.CutPrefix(name, "Mcp-"); ok && name != headerSession && name != headerRevision {
+			said += " " + strings.ToLower(short) + "=" + strings.Join(r.Header[name], "|")
 		}
 	}
 	if at := r.URL.RequestURI(); at != "/mcp" && r.URL.Path != "/mcp" {
