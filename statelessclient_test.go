@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -251,4 +252,554 @@ func TestBUG049ServerEndsAtProbe(t *testing.T) {
 	deaths(t, ClientOptions{Revisions: []string{Revision20260728}}, pinnedRefusal+"mcp: connection closed: EOF", []string{probe, "$"})
 }
 
-var _ = time.Second
+
+// modern is the subject for a client over a pipe with a server of 2026-07-28.
+func modern(t *testing.T, opts ClientOptions, f func(ctx context.Context, cs *ClientSession)) func(context.Context, Conn) {
+	return anyEra(t, opts, "", func(ctx context.Context, cs *ClientSession) {
+		want(t, "revision", cs.Revision(), Revision20260728)
+		f(ctx, cs)
+	})
+}
+
+// callOf is a call of tool "a" with these members beside, and what a tool answers.
+func callOf(id int, more string) string { return lone(id, "tools/call", `,"name":"a"`+more) }
+
+const toolDone = `{"resultType":"complete","content":[{"type":"text","text":"done"}]}`
+
+// Each request says itself what the server has to know; nothing is said beside
+// requests: no pings, no roots, no levels. What makes no sense as a result costs its
+// call.
+//
+// BASE-020 BASE-021 BASE-089 BASE-287 BASE-288 BASE-289 BASE-304 EDGE-210 FEAT-228 E4.11
+func TestStatelessCalls(t *testing.T) {
+	opts := ClientOptions{Roots: []*Root{}, KeepAlive: time.Second}
+	const roots = `{"roots":{}}`
+	ask := func(id int, method, params string) string { return loneAs(id, roots, method, params) }
+	talk(t, modern(t, opts, func(ctx context.Context, cs *ClientSession) {
+		must(t, cs.conn.c.SetRoots(&Root{URI: "file:///a"}))
+		must(t, cs.Ping(ctx), cs.SetLoggingLevel(ctx, "warning"))
+		for _, wanted := range []string{"",
+			`mcp: invalid response: tools/list: resultType is "input_required"`,
+			`mcp: invalid response: tools/list: resultType is "future"`,
+			`mcp: invalid response: tools/list: resultType is 5`,
+			`mcp: invalid response: tools/list: resultType is "task"`,
+			`mcp: tools/list: no (code -32022)`} {
+			_, err := cs.ListTools(ctx, nil)
+			checkError(t, "ListTools", err, wanted)
+		}
+		_, err := cs.With(CallOptions{Meta: Meta{"k": 1, metaRevision: "2025-11-25"}}).GetPrompt(ctx, "p", map[string]string{"x": "y"})
+		must(t, err)
+	}), discovers(roots, `{"logging":{},"tools":{},"prompts":{}}`)+`
+		< `+ask(2, "server/discover", "")+`
+		> `+discovered(2, "{}")+`
+		< `+lists(3)+`
+		> `+gives(3, `{"tools":[]}`)+`
+		< `+lists(4)+`
+		> `+gives(4, `{"resultType":"input_required","requestState":"s","tools":[]}`)+`
+		< `+lists(5)+`
+		> `+gives(5, `{"resultType":"future","tools":[]}`)+`
+		< `+lists(6)+`
+		> `+gives(6, `{"resultType":5,"tools":[]}`)+`
+		< `+lists(7)+`
+		> `+gives(7, `{"resultType":"task","tools":[]}`)+`
+		< `+lists(8)+`
+		> `+faulty(8, -32022, supports(`"2026-07-28"`))+`
+		< `+lists(9)+`
+		> `+faulty(9, -32022, supports(`"2026-07-28"`))+`
+		< {"jsonrpc":"2.0","id":10,"method":"prompts/get","params":{"_meta":{"io.modelcontextprotocol/clientCapabilities":`+roots+`,"io.modelcontextprotocol/clientInfo":{"name":"t","version":"0"},"io.modelcontextprotocol/logLevel":"warning","io.modelcontextprotocol/protocolVersion":"2026-07-28","k":1},"name":"p","arguments":{"x":"y"}}}
+		> `+gives(10, `{"resultType":"complete","messages":[]}`)+`
+		. 1h
+	`)
+}
+
+// lists is a tools/list of TestStatelessCalls.
+func lists(id int) string {
+	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/clientCapabilities":{"roots":{}},"io.modelcontextprotocol/clientInfo":{"name":"t","version":"0"},"io.modelcontextprotocol/logLevel":"warning","io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}`, id)
+}
+
+// By default a client says that calls may become tasks.
+func TestStatelessExtension(t *testing.T) {
+	talk(t, func(ctx context.Context, c Conn) {
+		cs, err := NewClient(&Implementation{Name: "t", Version: "0"}, nil).Connect(ctx, &ConnTransport{Conn: c})
+		if err == nil {
+			_ = cs.Wait()
+			err = cs.Close()
+		}
+		must(t, err)
+	}, discovers(`{"extensions":{"io.modelcontextprotocol/tasks":{}}}`, `{}`))
+}
+
+// A client of the revision answers nothing, also not what servers must not send; a
+// server's cancellation of what it never asked is nothing.
+//
+// BASE-016 BASE-130 BASE-169 BASE-304
+func TestStatelessAnswersNothing(t *testing.T) {
+	said := &journal{}
+	opts := ClientOptions{Notification: func(_ context.Context, _ *ClientSession, method string, _ json.RawMessage) { said.add("%s", method) }}
+	talk(t, modern(t, opts, func(ctx context.Context, cs *ClientSession) { must(t, cs.Ping(ctx)) }), discovers("{}", "{}")+`
+		< `+lone(2, "server/discover", "")+`
+		> {"jsonrpc":"2.0","id":1,"method":"ping"}
+		> {"jsonrpc":"2.0","id":1,"method":"ping"}
+		> {"jsonrpc":"2.0","id":"x","method":"roots/list"}
+		> {"jsonrpc":"2.0","id":"x","method":"elicitation/create","params":{}}
+		> {"jsonrpc":"2.0","id":7,"method":5}
+		> {"jsonrpc":"1.0","id":7,"method":"x"}
+		> {"jsonrpc":"2.0","id":7,"method":"notifications/x"}
+		> [{"jsonrpc":"2.0","id":8,"method":"ping"}]
+		> {"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2}}
+		> {"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":null}}
+		> {"jsonrpc":"2.0","method":"notifications/cancelled"}
+		> {"jsonrpc":"2.0","method":"notifications/initialized"}
+		> `+discovered(2, "{}"))
+	want(t, "notifications", said.String(), "notifications/initialized")
+}
+
+// Giving up is told by a notification, for requests that are open and no others; what
+// is answered all the same is ignored. Before the era is known, nothing is told.
+//
+// BASE-117 BASE-118 BASE-121 BASE-124 BASE-131 BASE-139 BASE-140 BUG-202
+func TestStatelessCancel(t *testing.T) {
+	talk(t, modern(t, ClientOptions{Timeout: time.Minute}, func(_ context.Context, cs *ClientSession) {
+		ctx, cancel := context.WithCancelCause(context.Background())
+		time.AfterFunc(time.Second, func() { cancel(errors.New("enough")) })
+		_, err := cs.CallTool(ctx, "a", nil)
+		checkError(t, "cancelled", err, "mcp: tools/call: context canceled: enough")
+		_, err = cs.CallTool(ctx, "a", nil)
+		checkError(t, "before it began", err, "mcp: tools/call: context canceled: enough")
+		checkError(t, "timeout", cs.With(CallOptions{Timeout: time.Second}).Ping(context.Background()), "mcp: server/discover: neither answer nor progress for 1s")
+		ctx, cancel = context.WithCancelCause(context.Background())
+		_, err = cs.CallTool(ctx, "a", nil)
+		must(t, err)
+		cancel(nil)
+	}), discovers("{}", `{"tools":{}}`)+`
+		< `+callOf(2, "")+`
+		. 1s
+		< {"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2,"reason":"mcp: tools/call: context canceled: enough"}}
+		< `+lone(3, "server/discover", "")+`
+		> `+gives(2, toolDone)+`
+		. 1s
+		< {"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":3,"reason":"mcp: server/discover: neither answer nor progress for 1s"}}
+		< `+callOf(4, "")+`
+		> `+gives(4, toolDone)+`
+	`)
+	talk(t, func(ctx context.Context, c Conn) {
+		ctx, cancel := context.WithTimeout(ctx, time.Second)
+		defer cancel()
+		_, err := NewClient(&Implementation{Name: "t", Version: "0"}, &ClientOptions{NoTasks: true}).Connect(ctx, &ConnTransport{Conn: c})
+		checkError(t, "Connect", err, "mcp: server/discover: context deadline exceeded")
+	}, "< "+lone(1, "server/discover", "")+"\n. 1s")
+}
+
+// Hints come to the application as they are, or as none where they make no sense;
+// nothing is kept.
+//
+// BASE-394 BASE-396 BASE-397 BASE-399 EDGE-225 EDGE-226
+func TestCacheHints(t *testing.T) {
+	hints := []struct{ members, wanted string }{
+		{`,"ttlMs":1500,"cacheScope":"public"`, "1.5s public"},
+		{``, "none "},
+		{`,"ttlMs":null,"cacheScope":null`, "none "},
+		{`,"ttlMs":0,"cacheScope":"private"`, "0s private"},
+		{`,"ttlMs":-5,"cacheScope":"other"`, "0s other"},
+		{`,"ttlMs":"5"`, "0s "},
+		{`,"ttlMs":1.5`, "0s "},
+		{`,"ttlMs":{}`, "0s "},
+		{`,"ttlMs":1e3`, "1s "},
+		{`,"ttlMs":1e300`, "876000h0m0s "},
+		{`,"ttlMs":99999999999999999999999999999999999`, "876000h0m0s "},
+	}
+	script := discovers("{}", `{"resources":{}}`)
+	for i, h := range hints {
+		script += "< " + lone(2+i, "resources/read", `,"uri":"x:y"`) + "\n> " + gives(2+i, `{"resultType":"complete","contents":[]`+h.members+`}`) + "\n"
+	}
+	talk(t, modern(t, ClientOptions{}, func(ctx context.Context, cs *ClientSession) {
+		for _, h := range hints {
+			r, err := cs.ReadResource(ctx, "x:y")
+			must(t, err)
+			ttl := "none"
+			if r.TTL != nil {
+				ttl = r.TTL.Duration().String()
+			}
+			want(t, h.members, ttl+" "+r.CacheScope, h.wanted)
+		}
+	}), script+". 1h\n")
+}
+
+// form is a question with one text, as an input request.
+const nameForm = `{"method":"elicitation/create","params":{"message":"Who?","requestedSchema":{"type":"object","properties":{"n":{"type":"string"}}}}}`
+
+// A lap is what a server wants, and the members that the next request then has
+// beside those of the one before.
+type lap struct{ wants, gets string }
+
+// rounds is the conversation of a call of tool "a" by a client that can do what caps
+// say: it goes through these rounds, the last of which, if it gets nothing, is not
+// followed by another request.
+func rounds(caps string, list []lap) string {
+	script, gets := discovers(caps, `{"tools":{}}`), ""
+	for i, r := range list {
+		script += "< " + loneAs(2+i, caps, "tools/call", `,"name":"a","arguments":{"x":1.0}`+gets) + "\n> " + gives(2+i, r.wants) + "\n"
+		if gets = r.gets; strings.HasSuffix(gets, "\npause") {
+			gets = strings.TrimSuffix(gets, "\npause")
+			script += fmt.Sprintf(". %dms\n. 1ms\n", 100<<i-1)
+		}
+	}
+	return script
+}
+
+func needs(questions, state string) string {
+	members := []string{`{"resultType":"input_required"`}
+	if questions != "" {
+		members = append(members, `"inputRequests":`+questions)
+	}
+	if state != "" {
+		members = append(members, `"requestState":`+state)
+	}
+	return strings.Join(members, ",") + "}"
+}
+
+// personOptions answers forms with their message as n (or with the action that is the
+// message), visits likewise, and the model echoes; journal notes who was asked.
+func personOptions(asked *journal) ClientOptions {
+	answer := func(ctx context.Context, cs *ClientSession, p *ElicitParams) (*ElicitResult, error) {
+		asked.add("%s%s", p.Message, p.URL)
+		switch p.Message {
+		case "decline", "cancel":
+			return &ElicitResult{Action: p.Message}, nil
+		case "fail":
+			return nil, errors.New("nobody is there")
+		case "refuse":
+			return nil, Errorf(CodeUserRejected, "not now")
+		case "panic":
+			panic("form")
+		case "nothing":
+			return nil, nil
+		case "wait":
+			<-ctx.Done()
+			return nil, context.Cause(ctx)
+		}
+		if p.Mode == "url" {
+			return &ElicitResult{Action: "accept"}, nil
+		}
+		return &ElicitResult{Action: "accept", Content: json.RawMessage(`{"n":` + quoted(p.Message) + `}`)}, nil
+	}
+	return ClientOptions{Elicit: answer, Visit: answer, Roots: []*Root{},
+		Sample: func(_ context.Context, _ *ClientSession, p *CreateMessageParams) (*CreateMessageResult, error) {
+			asked.add("model")
+			if p.MaxTokens == 1 {
+				return nil, errors.New("out of tokens")
+			}
+			return &CreateMessageResult{Role: RoleAssistant, Content: []Content{&TextContent{Text: "hi"}}, Model: "m"}, nil
+		}}
+}
+
+const personCaps = `{"roots":{},"sampling":{},"elicitation":{"form":{},"url":{}}}`
+
+// ask is a form whose message is text.
+func ask(text string) string { return strings.Replace(nameForm, "Who?", text, 1) }
+
+func visitTo(text, url string) string {
+	return `{"method":"elicitation/create","params":{"mode":"url","message":"` + text + `","url":"` + url + `"}}`
+}
+
+// What a server wants is given, all of it, in another request with the same
+// parameters; the state comes back as it was. Whatever cannot be given ends the call
+// here.
+//
+// BASE-350 BASE-351 BASE-352 BASE-353 BASE-354 BASE-355 BASE-356 BUG-188
+// FEAT-348 FEAT-349 FEAT-350 FEAT-352 FEAT-353 FEAT-413
+// EDGE-207 EDGE-208 EDGE-209 EDGE-211 EDGE-212 EDGE-213 EDGE-214 EDGE-215
+// E4.9 E4.10 E4.12 E4.13 E4.14 E4.15 E4.16
+func TestRounds(t *testing.T) {
+	const sampling = `{"method":"sampling/createMessage","params":{"messages":[{"role":"user","content":{"type":"text","text":"?"}}],"maxTokens":9}}`
+	const accepted = `,"inputResponses":{"k":{"action":"accept","content":{"n":"Who?"}}}`
+	const visit = `,"inputResponses":{"v":{"action":"accept"}}`
+	done := lap{wants: toolDone}
+	invalid := func(text string) string { return "mcp: tools/call: the server asks for " + text }
+	for _, c := range []struct {
+		name   string
+		list   []lap
+		wanted string // error
+		asked  string
+	}{
+		{"no state", []lap{{needs(`{"k":`+nameForm+`}`, ""), accepted}, done}, "", "Who?"},
+		{"a state", []lap{{needs(`{"k":`+nameForm+`}`, `"S=="`), accepted + `,"requestState":"S=="`}, done}, "", "Who?"},
+		{"an odd state", []lap{{needs(`{"k":`+nameForm+`}`, `" \u0041\/<>&\u2028é\ud800\u0000\" "`), accepted + `,"requestState":" \u0041\/<>&\u2028é\ud800\u0000\" "`}, done}, "", "Who?"},
+		{"an empty state", []lap{{needs(`{"k":`+nameForm+`}`, `""`), accepted + `,"requestState":""`}, done}, "", "Who?"},
+		{"a state of null", []lap{{needs(`{"k":`+nameForm+`}`, `null`), accepted}, done}, "", "Who?"},
+		{"only a state", []lap{{needs(``, `"x"`), `,"requestState":"x"` + "\npause"}, {needs(`null`, `"y"`), `,"requestState":"y"` + "\npause"}, done}, "", ""},
+		{"no questions, and a state", []lap{{needs(`{}`, `"x"`), `,"inputResponses":{},"requestState":"x"` + "\npause"}, done}, "", ""},
+		{"no questions", []lap{{needs(`{}`, ``), `,"inputResponses":{}` + "\npause"}, done}, "", ""},
+		{"a state, and then none", []lap{{needs(`{"k":`+nameForm+`}`, `"x"`), accepted + `,"requestState":"x"`}, {needs(`{"k":`+nameForm+`}`, ""), accepted}, done}, "", "Who?; Who?"},
+		{"answers are of one round", []lap{{needs(`{"k":`+nameForm+`}`, ""), accepted}, {needs("", `"x"`), `,"requestState":"x"` + "\npause"}, done}, "", "Who?"},
+		{"one after the other", []lap{{needs(`{"z":`+ask("1")+`,"a":`+sampling+`,"r":{"method":"roots/list"},"é\n":`+ask("2")+`}`, ""),
+			`,"inputResponses":{"a":{"role":"assistant","content":{"type":"text","text":"hi"},"model":"m"},"r":{"roots":[]},"z":{"action":"accept","content":{"n":"1"}},"é\n":{"action":"accept","content":{"n":"2"}}}`}, done}, "", "1; model; 2"},
+		{"declined", []lap{{needs(`{"k":`+ask("decline")+`}`, ""), `,"inputResponses":{"k":{"action":"decline"}}`}, done}, "", "decline"},
+		{"dismissed", []lap{{needs(`{"k":`+ask("cancel")+`}`, ""), `,"inputResponses":{"k":{"action":"cancel"}}`}, done}, "", "cancel"},
+		{"a visit, twice", []lap{{needs(`{"v":`+visitTo("go", "https://a.example/")+`}`, ""), visit}, {needs(`{"v":`+visitTo("go", "https://a.example/")+`}`, ""), visit + "\npause"}, done}, "", "gohttps://a.example/"},
+		{"another visit", []lap{{needs(`{"v":`+visitTo("go", "https://a.example/")+`}`, ""), visit}, {needs(`{"v":`+visitTo("go", "https://b.example/")+`}`, ""), visit}, done}, "", "gohttps://a.example/; gohttps://b.example/"},
+		{"a visit that was declined", []lap{{needs(`{"v":`+visitTo("decline", "https://a.example/")+`}`, ""), `,"inputResponses":{"v":{"action":"decline"}}`}, {needs(`{"v":`+visitTo("decline", "https://a.example/")+`}`, ""), `,"inputResponses":{"v":{"action":"decline"}}`}, done}, "", "declinehttps://a.example/; declinehttps://a.example/"},
+
+		{"neither", []lap{{wants: needs("", "")}}, "mcp: invalid response: tools/call: input_required without inputRequests or requestState", ""},
+		{"both null", []lap{{wants: needs("null", "null")}}, "mcp: invalid response: tools/call: input_required without inputRequests or requestState", ""},
+		{"a state that is a number", []lap{{wants: needs(`{"k":`+nameForm+`}`, "5")}}, "mcp: invalid response: tools/call: input_required with inputRequests that are no object, or a requestState that is no string", ""},
+		{"questions in an array", []lap{{wants: needs(`[`+nameForm+`]`, `"x"`)}}, "mcp: invalid response: tools/call: input_required with inputRequests that are no object, or a requestState that is no string", ""},
+		{"an unknown kind", []lap{{wants: needs(`{"k":`+nameForm+`,"l":{"method":"foo/bar"}}`, "")}}, invalid(`"l": mcp: invalid response: "foo/bar" is no question`), ""},
+		{"a ping", []lap{{wants: needs(`{"k":{"method":"ping"}}`, "")}}, invalid(`"k": mcp: invalid response: "ping" is no question`), ""},
+		{"a call", []lap{{wants: needs(`{"k":{"method":"tools/call","params":{"name":"a"}}}`, "")}}, invalid(`"k": mcp: invalid response: "tools/call" is no question`), ""},
+		{"no question", []lap{{wants: needs(`{"k":5}`, "")}}, invalid(`"k": mcp: invalid response: "" is no question`), ""},
+		{"a wrong form", []lap{{wants: needs(`{"k":{"method":"elicitation/create","params":{"message":"m","requestedSchema":{"type":"array"}}}}`, "")}},
+			invalid(`"k": mcp: invalid response: elicitation/create: mcp: type of a form must be "object", not "array" (code -32602)`), ""},
+		{"no form", []lap{{wants: needs(`{"k":{"method":"elicitation/create"}}`, "")}}, invalid(`"k": mcp: invalid response: elicitation/create: message: missing (code -32602)`), ""},
+		{"another mode", []lap{{wants: needs(`{"k":{"method":"elicitation/create","params":{"mode":"phone","message":"m"}}}`, "")}}, invalid(`"k": mcp: invalid response: elicitation/create: mode must be form or url, not "phone" (code -32602)`), ""},
+		{"a visit to nowhere", []lap{{wants: needs(`{"k":`+visitTo("m", "javascript:1")+`}`, "")}}, invalid(`"k": mcp: invalid response: elicitation/create: mcp: url "javascript:1" of an elicitation must be an absolute https or http URL (code -32602)`), ""},
+		{"nobody answers", []lap{{wants: needs(`{"a":`+ask("1")+`,"k":`+ask("fail")+`,"z":`+ask("2")+`}`, "")}}, invalid(`"k": nobody is there`), "1; fail"},
+		{"the person refuses", []lap{{wants: needs(`{"k":`+ask("refuse")+`}`, "")}}, invalid(`"k": not now (code -1)`), "refuse"},
+		{"a panic", []lap{{wants: needs(`{"k":`+ask("panic")+`}`, "")}}, invalid(`"k": panic`), "panic"},
+		{"no answer", []lap{{wants: needs(`{"k":`+ask("nothing")+`}`, "")}}, invalid(`"k": an elicitation was answered by neither a result nor an error`), "nothing"},
+		{"the model fails", []lap{{wants: needs(`{"k":`+strings.Replace(sampling, "9", "1", 1)+`}`, "")}}, invalid(`"k": out of tokens`), "model"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			asked := &journal{}
+			talk(t, modern(t, personOptions(asked), func(ctx context.Context, cs *ClientSession) {
+				r, err := cs.CallTool(ctx, "a", json.RawMessage(`{"x":1.0}`))
+				checkError(t, "CallTool", err, c.wanted)
+				if err == nil {
+					want(t, "content", r.Content[0].(*TextContent).Text, "done")
+				}
+			}), rounds(personCaps, c.list))
+			want(t, "asked", asked.String(), c.asked)
+		})
+	}
+}
+
+// What a client did not declare it does not answer, and nobody is asked in part.
+//
+// BASE-084 EDGE-209 FEAT-353
+func TestRoundUndeclared(t *testing.T) {
+	for _, c := range []struct{ caps, question, wanted string }{
+		{`{"elicitation":{"form":{}}}`, visitTo("m", "https://a.example/"), "elicitation.url"},
+		{`{"elicitation":{"url":{}}}`, ask("m"), "elicitation.form"},
+		{`{}`, ask("m"), "elicitation.form"},
+		{`{}`, `{"method":"sampling/createMessage","params":{"messages":[],"maxTokens":9}}`, "sampling"},
+		{`{}`, `{"method":"roots/list"}`, "roots"},
+	} {
+		asked := &journal{}
+		opts, all := ClientOptions{}, personOptions(asked)
+		if strings.Contains(c.caps, "form") {
+			opts.Elicit = all.Elicit
+		}
+		if strings.Contains(c.caps, "url") {
+			opts.Visit = all.Visit
+		}
+		first := ""
+		if opts.Elicit != nil {
+			first = `"a":` + ask("1") + ","
+		}
+		talk(t, modern(t, opts, func(ctx context.Context, cs *ClientSession) {
+			_, err := cs.CallTool(ctx, "a", nil)
+			checkError(t, "CallTool", err, `mcp: tools/call: the server asks for "k": mcp: invalid response: the client did not declare `+c.wanted)
+		}), discovers(c.caps, `{"tools":{}}`)+`
+			< `+loneAs(2, c.caps, "tools/call", `,"name":"a"`)+`
+			> `+gives(2, needs(`{`+first+`"k":`+c.question+`}`, ""))+"\n")
+		want(t, "asked", asked.String(), "")
+	}
+}
+
+// Prompts and resources can ask, too. An error of this side is none of the server's.
+//
+// BASE-341 EDGE-209
+func TestRoundsOfOthers(t *testing.T) {
+	asked := &journal{}
+	ask2 := func(id int, method, params string) string { return loneAs(id, personCaps, method, params) }
+	talk(t, modern(t, personOptions(asked), func(ctx context.Context, cs *ClientSession) {
+		_, err := cs.GetPrompt(ctx, "p", map[string]string{"a": "b"})
+		must(t, err)
+		_, err = cs.ReadResource(ctx, "x:y")
+		must(t, err)
+		_, err = cs.ReadResource(ctx, "x:y")
+		checkError(t, "ReadResource", err, `mcp: resources/read: the server asks for "k": mcp: invalid response: elicitation/create: message: missing (code -32602)`)
+		want(t, "not found", errors.Is(err, ErrResourceNotFound), false)
+		want(t, "an error of the server", errors.As(err, new(*Error)), false)
+		_, err = cs.Complete(ctx, &CompleteParams{Ref: CompleteReference{Type: "ref/prompt", Name: "p"}, Argument: CompleteArgument{Name: "a"}})
+		checkError(t, "Complete", err, `mcp: invalid response: completion/complete: resultType is "input_required"`)
+	}), discovers(personCaps, `{"prompts":{},"resources":{},"completions":{}}`)+`
+		< `+ask2(2, "prompts/get", `,"name":"p","arguments":{"a":"b"}`)+`
+		> `+gives(2, needs(`{"k":`+nameForm+`}`, `"s"`))+`
+		< `+ask2(3, "prompts/get", `,"name":"p","arguments":{"a":"b"},"inputResponses":{"k":{"action":"accept","content":{"n":"Who?"}}},"requestState":"s"`)+`
+		> `+gives(3, `{"messages":[]}`)+`
+		< `+ask2(4, "resources/read", `,"uri":"x:y"`)+`
+		> `+gives(4, needs(`{"k":`+nameForm+`}`, ``))+`
+		< `+ask2(5, "resources/read", `,"uri":"x:y","inputResponses":{"k":{"action":"accept","content":{"n":"Who?"}}}`)+`
+		> `+gives(5, `{"contents":[]}`)+`
+		< `+ask2(6, "resources/read", `,"uri":"x:y"`)+`
+		> `+gives(6, needs(`{"k":{"method":"elicitation/create","params":{}}}`, ``))+`
+		< `+ask2(7, "completion/complete", `,"ref":{"type":"ref/prompt","name":"p"},"argument":{"name":"a","value":""}`)+`
+		> `+gives(7, needs(`{"k":`+nameForm+`}`, ``))+`
+	`)
+}
+
+// A server that wants something for ever does not get it: 16 times unless options say
+// otherwise, with pauses up to ten seconds where nothing has to be done.
+//
+// EDGE-213 FEAT-352
+func TestRoundsAreBounded(t *testing.T) {
+	for _, limit := range []int{0, 1, 3} {
+		opts := ClientOptions{MaxRounds: limit}
+		script, rounds, more := discovers("{}", `{"tools":{}}`), limit, ""
+		if limit == 0 {
+			rounds = 16
+		}
+		for i := range rounds + 1 {
+			script += "< " + callOf(2+i, more) + "\n> " + gives(2+i, needs("", `"x"`)) + "\n"
+			more = `,"requestState":"x"`
+			if i < rounds {
+				script += fmt.Sprintf(". %dms\n. 1ms\n", min(100<<i, 10_000)-1)
+			}
+		}
+		talk(t, modern(t, opts, func(ctx context.Context, cs *ClientSession) {
+			_, err := cs.CallTool(ctx, "a", nil)
+			checkError(t, "CallTool", err, fmt.Sprintf("mcp: tools/call: the server wants something more after %d rounds; ClientOptions.MaxRounds allows more", rounds))
+		}), script)
+	}
+}
+
+// Progress of all rounds comes to the caller, under a new token each time; calls
+// beside have nothing of the round, and their answers in between change nothing.
+//
+// BASE-357 FEAT-351 EDGE-216
+func TestRoundsBesideOthers(t *testing.T) {
+	seen, opts := &journal{}, personOptions(&journal{})
+	var answer chan struct{} // of the bubble
+	elicit := opts.Elicit
+	opts.Elicit = func(ctx context.Context, cs *ClientSession, p *ElicitParams) (*ElicitResult, error) {
+		<-answer
+		return elicit(ctx, cs, p)
+	}
+	caps := `{"roots":{},"sampling":{},"elicitation":{"form":{},"url":{}}}`
+	with := func(id int, more string) string {
+		return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{%s,"name":"a"%s}}`, id,
+			strings.TrimSuffix(metaWith(caps, ""), "}")+fmt.Sprintf(`,"progressToken":%d}`, id), more)
+	}
+	report := func(token int, v int) string {
+		return fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%d,"progress":%d}}`, token, v)
+	}
+	talk(t, modern(t, opts, func(ctx context.Context, cs *ClientSession) {
+		var all sync.WaitGroup
+		answer = make(chan struct{})
+		all.Go(func() {
+			_, err := cs.With(CallOptions{Progress: func(p Progress) { seen.add("%v", p.Value) }}).CallTool(ctx, "a", nil)
+			must(t, err)
+		})
+		time.Sleep(time.Second) // virtual
+		_, err := cs.CallTool(ctx, "a", nil)
+		must(t, err)
+		close(answer)
+		all.Wait()
+	}), discovers(caps, `{"tools":{}}`)+`
+		< `+with(2, "")+`
+		> `+report(2, 1)+`
+		> `+gives(2, needs(`{"k":`+nameForm+`}`, `"s"`))+`
+		> `+report(2, 5)+`
+		. 1s
+		< `+loneAs(3, caps, "tools/call", `,"name":"a"`)+`
+		> `+gives(3, toolDone)+`
+		< `+with(4, `,"inputResponses":{"k":{"action":"accept","content":{"n":"Who?"}}},"requestState":"s"`)+`
+		> `+report(2, 6)+`
+		> `+report(4, 1)+`
+		> `+report(4, 2)+`
+		> `+gives(4, toolDone)+`
+	`)
+	want(t, "progress", seen.String(), "1; 1; 2")
+}
+
+// While a person is asked, the end of the call and the end of the session are the end
+// of that.
+func TestRoundsEnd(t *testing.T) {
+	asked := &journal{}
+	talk(t, modern(t, personOptions(asked), func(_ context.Context, cs *ClientSession) {
+		ctx, cancel := context.WithCancelCause(context.Background())
+		time.AfterFunc(time.Second, func() { cancel(errors.New("enough")) })
+		_, err := cs.CallTool(ctx, "a", nil)
+		checkError(t, "cancelled", err, `mcp: tools/call: the server asks for "k": enough`)
+		ctx, cancel = context.WithCancelCause(context.Background())
+		time.AfterFunc(10*time.Millisecond, func() { cancel(errors.New("enough")) })
+		_, err = cs.CallTool(ctx, "a", nil)
+		checkError(t, "in a pause", err, "context canceled: enough")
+		_, err = cs.CallTool(context.Background(), "a", nil)
+		checkError(t, "over", err, `mcp: tools/call: the server asks for "k": mcp: connection closed: EOF`)
+		_, err = cs.CallTool(context.Background(), "a", nil)
+		checkError(t, "after that", err, "mcp: connection closed: EOF")
+	}), discovers(personCaps, `{"tools":{}}`)+`
+		< `+loneAs(2, personCaps, "tools/call", `,"name":"a"`)+`
+		> `+gives(2, needs(`{"k":`+ask("wait")+`}`, ``))+`
+		. 1s
+		< `+loneAs(3, personCaps, "tools/call", `,"name":"a"`)+`
+		> `+gives(3, needs(``, `"x"`))+`
+		. 10ms
+		< `+loneAs(4, personCaps, "tools/call", `,"name":"a"`)+`
+		> `+gives(4, needs(`{"k":`+ask("wait")+`}`, ``))+`
+		. 1h
+		$
+	`)
+	talk(t, modern(t, ClientOptions{}, func(ctx context.Context, cs *ClientSession) {
+		_, err := cs.CallTool(ctx, "a", nil)
+		checkError(t, "in a pause", err, "mcp: connection closed: EOF")
+	}), discovers("{}", `{"tools":{}}`)+`
+		< `+callOf(2, "")+`
+		> `+gives(2, needs(``, `"x"`))+`
+		$
+	`)
+}
+
+// Whatever a server says that it wants, a call ends: no panic, no loop, and each
+// further request fits the schema.
+func FuzzRound(f *testing.F) {
+	for _, wants := range []string{needs(`{"k":`+nameForm+`}`, `"S"`), needs(`{}`, ``), needs(``, `"x"`), needs(`{"k":{"method":"roots/list"}}`, `null`),
+		needs(`{"v":`+visitTo("go", "https://a.example/")+`}`, ``), needs(`[]`, `5`), `{"resultType":"input_required"}`, `{"resultType":null}`, `{"resultType":"task","taskId":"x"}`,
+		needs(`{"a":{"method":"sampling/createMessage","params":{"messages":[],"maxTokens":1}},"b":`+ask("fail")+`}`, `"\ud800"`)} {
+		f.Add(wants)
+	}
+	f.Fuzz(func(t *testing.T, wants string) {
+		if strings.ContainsAny(wants, "\r\n") || !strings.HasPrefix(wants, "{") {
+			return
+		}
+		calls := 0
+		synctest.Test(t, func(t *testing.T) {
+			ours, theirs := Pipe()
+			var all sync.WaitGroup
+			all.Go(func() {
+				for {
+					line, err := theirs.Read()
+					if err != nil {
+						return
+					}
+					request := parseFrame(line)
+					for _, problem := range wireProblems(t, []wireLine{{true, string(line)}}) {
+						t.Error(problem)
+					}
+					m := request.messages[0]
+					if m.method == methodDiscover {
+						must(t, theirs.Write([]byte(discovered(1, `{"tools":{}}`))))
+					} else if m.kind == requestMessage {
+						calls++
+						_ = theirs.Write([]byte(`{"jsonrpc":"2.0","id":` + m.id.String() + `,"result":` + wants + `}`))
+					}
+				}
+			})
+			opts := personOptions(&journal{})
+			opts.NoTasks, opts.MaxRounds, opts.Timeout = true, 3, time.Minute
+			cs, err := NewClient(&Implementation{Name: "t", Version: "0"}, &opts).Connect(t.Context(), &ConnTransport{Conn: ours})
+			must(t, err)
+			ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+			_, _ = cs.CallTool(ctx, "a", nil)
+			cancel()
+			must(t, cs.Close())
+			must(t, theirs.Close())
+			all.Wait()
+		})
+		if calls < 1 || calls > 4 {
+			t.Errorf("%d requests", calls)
+		}
+	})
+}
