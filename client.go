@@ -1255,7 +1255,7 @@ func (sessionEra) setLevel(ctx context.Context, cs *ClientSession, level Logging
 	return err
 }
 
-// remember changes what a new session must be told of again.
+// remember changes fields that the lock guards.
 func (c *clientConn) remember(change func(*clientConn)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -835,8 +835,6 @@ func (statelessEra) listed(c *clientConn, tools []*Tool) []*Tool {
 		return tools
 	}
 	kept := make([]*Tool, 0, len(tools))
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	for _, t := range tools {
 		mirrors, err := mirrorsOf(t.InputSchema)
 		if err != nil {
@@ -844,9 +842,11 @@ func (statelessEra) listed(c *clientConn, tools []*Tool) []*Tool {
 			continue
 		}
 		kept = append(kept, t)
-		if c.mirrors[t.Name] = mirrors; mirrors == nil {
-			delete(c.mirrors, t.Name)
-		}
+		c.remember(func(c *clientConn) {
+			if c.mirrors[t.Name] = mirrors; mirrors == nil {
+				delete(c.mirrors, t.Name)
+			}
+		})
 	}
 	return kept
 }
@@ -1155,13 +1155,13 @@ func (statelessEra) arrived(c *clientConn, in *incoming) {
 		c.c.log.Warn("mcp: acknowledgement ignored", "error", err)
 		return
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	h.granted = p.Notifications
-	if h.acks++; h.acks == 1 {
-		close(h.acked)
-	}
-	if missing := h.want.without(h.granted); !missing.empty() {
+	c.remember(func(*clientConn) {
+		h.granted = p.Notifications
+		if h.acks++; h.acks == 1 {
+			close(h.acked)
+		}
+	})
+	if missing := h.want.without(p.Notifications); !missing.empty() {
 		c.c.log.Warn("mcp: the server does not tell of all that it was asked for", "missing", missing)
 	}
 }

@@ -530,7 +530,7 @@ func (x *httpExchange) refused(a *httpAnswer) error {
 		return refusal
 	}
 	f := parseFrame(trimBOM(data))
-	spoken := f.bad == nil && !f.batch && f.messages[0].kind == responseMessage
+	spoken := f.bad == nil && !f.batch && f.messages[0].kind == responseMessage && !errors.Is(f.messages[0].err, ErrInvalidResponse)
 	if x.method == methodDiscover && !tellsEra(a.StatusCode) { // whatever is wrong there, it is not the request
 		return refusal
 	}
