@@ -398,7 +398,9 @@ func TestHTTPHeadersDiffer(t *testing.T) {
 		return posts(id, strings.TrimSpace("name=a "+headers), "tools/call", `,"name":"a","arguments":{"region":"r"}`+more)
 	}
 	stale := func(id int) http.HandlerFunc { return reply(400, "application/json", faulty(id, -32020, "")) }
-	list := func(id int) step { return step{posts(id, "", "tools/list", ""), jsonReply(toolsOf(id, "a", mirroring))} }
+	list := func(id int) step {
+		return step{posts(id, "", "tools/list", ""), jsonReply(toolsOf(id, "a", mirroring))}
+	}
 	use := func(wanted string, opts CallOptions) func(context.Context, *mock, *ClientSession) {
 		return func(ctx context.Context, _ *mock, cs *ClientSession) {
 			_, err := cs.With(opts).CallTool(ctx, "a", json.RawMessage(`{"region":"r"}`))

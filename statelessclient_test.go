@@ -41,7 +41,9 @@ func faulty(id, code int, more string) string {
 	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"error":{"code":%d,"message":"no"%s}}`, id, code, more)
 }
 
-func supports(revs string) string { return `,"data":{"supported":[` + revs + `],"requested":"2026-07-28"}` }
+func supports(revs string) string {
+	return `,"data":{"supported":[` + revs + `],"requested":"2026-07-28"}`
+}
 
 func gives(id int, result string) string {
 	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"result":%s}`, id, result)
@@ -251,7 +253,6 @@ func TestBUG049ServerEndsAtProbe(t *testing.T) {
 	deaths(t, ClientOptions{}, "mcp: connection closed: EOF; tried again without it: no more", []string{probe, "$"})
 	deaths(t, ClientOptions{Revisions: []string{Revision20260728}}, pinnedRefusal+"mcp: connection closed: EOF", []string{probe, "$"})
 }
-
 
 // modern is the subject for a client over a pipe with a server of 2026-07-28.
 func modern(t *testing.T, opts ClientOptions, f func(ctx context.Context, cs *ClientSession)) func(context.Context, Conn) {
