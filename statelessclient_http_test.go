@@ -67,18 +67,12 @@ func initializeOf(id int) string {
 // the origin. Connect is tried twice.
 //
 // BASE-097 BASE-099 BASE-100 BASE-102 BASE-233 BASE-234 BASE-235 BASE-338
-// EDGE-163 EDGE-164 EDGE-165 EDGE-166 EDGE-167 BUG-046 BUG-047
+// EDGE-163 EDGE-164 EDGE-165 EDGE-166 EDGE-167
 func TestHTTPProbe(t *testing.T) {
-	probe := func(id int) string { return posts(id, "", "server/discover", "") }
-	failing := func(answer http.HandlerFunc) []step { return []step{{probe(1), answer}, {probe(1), answer}} }
-	falls := func(answer http.HandlerFunc) []step {
-		return slices.Concat([]step{{probe(1), answer}}, oldOpening(2, "abc"), oldOpening(1, ""))
-	}
 	good := discovered(1, "{}")
 	answered := func(status int, text string) string {
 		return fmt.Sprintf("mcp: server/discover: POST http://mcp.test/mcp: the server answered %d %s", status, http.StatusText(status)) + text
 	}
-	const speaks = "mcp: the server speaks revisions "
 	for _, c := range []struct {
 		name   string
 		steps  []step
@@ -90,21 +84,14 @@ func TestHTTPProbe(t *testing.T) {
 		{"a session id", failing(reply(200, "application/json\nMcp-Session-Id: abc", good)), "", Revision20260728},
 		{"refused once", []step{{probe(1), reply(400, "application/json", faulty(1, -32022, supports(`"2026-07-28"`)))}, {probe(2), jsonReply(discovered(2, "{}"))},
 			{probe(1), jsonReply(good)}}, "", Revision20260728},
-		{"a later one", failing(reply(400, "application/json", faulty(1, -32022, supports(`"2027-01-01"`)))),
-			speaks + `["2027-01-01"], this client [2026-07-28 2025-11-25 2025-06-18 2025-03-26 2024-11-05]: no (code -32022)`, ""},
-		{"without an id", failing(reply(400, "application/json", `{"error":{"code":-32022,"message":"x","data":{"supported":["2027-01-01"],"requested":"2026-07-28"}},"jsonrpc":"2.0"}`)),
-			speaks + `["2027-01-01"], this client [2026-07-28 2025-11-25 2025-06-18 2025-03-26 2024-11-05]: x (code -32022)`, ""},
 		{"an old one", falls(reply(400, "application/json", faulty(1, -32022, supports(`"2025-11-25"`)))), "", Revision20251125},
 		{"-32020", failing(reply(400, "application/json", faulty(1, -32020, ""))), "no (code -32020)", ""},
 		{"-32021", failing(reply(400, "application/json", faulty(1, -32021, ""))), "no (code -32021)", ""},
-		{"400 without a body", falls(reply(400, "")), "", Revision20251125},
 		{"400 with a text", falls(reply(400, "text/plain", "Bad Request: no session")), "", Revision20251125},
 		{"400 with JSON", falls(reply(400, "application/json", `{"error":"no"}`)), "", Revision20251125},
 		{"400 with -32000", falls(reply(400, "application/json", `{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"Bad Request"}}`)), "", Revision20251125},
-		{"400 with -32600", falls(reply(400, "application/json", `{"jsonrpc":"2.0","id":"server-error","error":{"code":-32600,"message":"Missing session ID"}}`)), "", Revision20251125},
 		{"400 with -32602", falls(reply(400, "application/json", faulty(1, -32602, ""))), "", Revision20251125},
 		{"404 with -32601", falls(reply(404, "application/json", faulty(1, -32601, ""))), "", Revision20251125},
-		{"404 with a text", falls(reply(404, "text/plain", "Invalid session ID")), "", Revision20251125},
 		{"405", falls(reply(405, "")), "", Revision20251125},
 		{"200 with an error", falls(jsonReply(faulty(1, -32601, ""))), "", Revision20251125},
 		{"401", failing(reply(401, "text/plain", "who?")), answered(401, ` (text/plain): "who?"`), ""},
@@ -120,24 +107,76 @@ func TestHTTPProbe(t *testing.T) {
 		{"another id", failing(jsonReply(discovered(9, "{}"))), "mcp: server/discover: mcp: invalid response: not the answer to this request", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				m := mockServer(t, c.steps...)
-				client := statelessClient(ClientOptions{})
-				for range 2 {
-					cs, err := client.Connect(t.Context(), m.transport())
-					checkError(t, "Connect", err, c.wanted)
-					if err == nil {
-						want(t, "revision", cs.Revision(), c.rev)
-						must(t, cs.Close())
-					} else {
-						want(t, "unauthorized", errors.Is(err, ErrUnauthorized), c.name == "401")
-					}
-				}
-				synctest.Wait()
-				want(t, "open connections", m.ln.open.Load(), 0)
-			})
+			tryTwice(t, c.steps, c.wanted, c.rev)
 		})
 	}
+}
+
+// probe is the first request of client "t", failing what is answered each time that it
+// tries, falls what leads to a server of the session era, which is remembered.
+func probe(id int) string { return posts(id, "", "server/discover", "") }
+
+func failing(answer http.HandlerFunc) []step { return []step{{probe(1), answer}, {probe(1), answer}} }
+
+func falls(answer http.HandlerFunc) []step {
+	return slices.Concat([]step{{probe(1), answer}}, oldOpening(2, "abc"), oldOpening(1, ""))
+}
+
+// tryTwice connects a client twice to a mock.
+func tryTwice(t *testing.T, steps []step, wanted, rev string) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		t.Helper()
+		m := mockServer(t, steps...)
+		client := statelessClient(ClientOptions{})
+		for range 2 {
+			cs, err := client.Connect(t.Context(), m.transport())
+			checkError(t, "Connect", err, wanted)
+			if err == nil {
+				want(t, "revision", cs.Revision(), rev)
+				must(t, cs.Close())
+			} else {
+				want(t, "unauthorized", errors.Is(err, ErrUnauthorized), strings.Contains(wanted, " 401 "))
+			}
+		}
+		synctest.Wait()
+		want(t, "open connections", m.ln.open.Load(), 0)
+	})
+}
+
+// BUG-046: a server that answers the first request by a status, in its own words, is
+// of the session era; initialize belongs to no session.
+//
+// BASE-234 BASE-235
+func TestBUG046ProbeRefusedByStatus(t *testing.T) {
+	for _, answer := range []http.HandlerFunc{reply(400, ""), reply(404, "text/plain", "Invalid session ID"),
+		reply(400, "application/json", `{"jsonrpc":"2.0","id":"server-error","error":{"code":-32600,"message":"Missing session ID"}}`)} {
+		tryTwice(t, falls(answer), "", Revision20251125)
+	}
+}
+
+// BUG-047: an error that only 2026-07-28 has is no reason for initialize.
+//
+// BASE-090 BASE-234
+func TestBUG047ModernErrorIsNoFallback(t *testing.T) {
+	const wanted = `mcp: the server speaks revisions ["2027-01-01"], this client [2026-07-28 2025-11-25 2025-06-18 2025-03-26 2024-11-05]: x (code -32022)`
+	for _, id := range []string{`"id":1,`, `"id":null,`, ``} {
+		tryTwice(t, failing(reply(400, "application/json", `{"jsonrpc":"2.0",`+id+`"error":{"code":-32022,"message":"x","data":{"supported":["2027-01-01"],"requested":"2026-07-28"}}}`)), wanted, "")
+	}
+}
+
+// BUG-055: a ping asks what every server has, and where even that fails, it costs that
+// ping alone.
+func TestBUG055PingThenList(t *testing.T) {
+	overHTTP(t, ClientOptions{}, `{"tools":{}}`, []step{
+		{probe(2), jsonReply(discovered(2, "{}"))},
+		{probe(3), reply(404, "application/json", faulty(3, -32601, ""))},
+		{posts(4, "", "tools/list", ""), jsonReply(toolsOf(4))},
+	}, func(ctx context.Context, _ *mock, cs *ClientSession) {
+		must(t, cs.Ping(ctx))
+		checkError(t, "Ping", cs.Ping(ctx), "mcp: server/discover: no (code -32601)")
+		must(t, second(cs.ListTools(ctx, nil)))
+	})
 }
 
 // A server that cannot be reached says nothing of its era.
@@ -223,7 +262,7 @@ func TestHTTPProbeToOldTransport(t *testing.T) {
 // and what it is about; nothing else is sent: no session, no GET, no DELETE, no
 // notification.
 //
-// BASE-092 BASE-217 BASE-222 BASE-230 BASE-308 BASE-309 BASE-312 BASE-313 BASE-314 BASE-331 BUG-055
+// BASE-092 BASE-217 BASE-222 BASE-230 BASE-308 BASE-309 BASE-312 BASE-313 BASE-314 BASE-331
 func TestHTTPMirrorsMethods(t *testing.T) {
 	none := func(id int, mirrored, method, params, result string) step {
 		return step{posts(id, mirrored, method, params), reply(200, "application/json\nMcp-Session-Id: abc", gives(id, result))}
@@ -430,7 +469,7 @@ func TestHTTPHeadersDiffer(t *testing.T) {
 // A call is given up by closing its exchange, and nothing is POSTed; a stream that is
 // lost is not asked for again; what servers must not ask is not answered.
 //
-// BASE-016 BASE-117 BASE-138 BASE-140 BASE-231 BASE-232 BASE-233 EDGE-199 EDGE-201 BUG-104
+// BASE-016 BASE-117 BASE-138 BASE-140 BASE-231 BASE-232 BASE-233 EDGE-199 EDGE-201
 func TestHTTPStatelessExchange(t *testing.T) {
 	gone := make(chan struct{}, 10)
 	untilClosed := func(answer http.HandlerFunc) http.HandlerFunc {

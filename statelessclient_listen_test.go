@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -230,7 +231,7 @@ func TestListenAgain(t *testing.T) {
 // A server that ends a subscription at once is asked ten times, with pauses, and then
 // left alone; Subscribed says so, and the log. To follow a resource then asks again.
 //
-// BUG-230 EDGE-218
+// EDGE-218
 func TestListenGivesUp(t *testing.T) {
 	log := &journal{}
 	opts := hearing(&journal{})
@@ -257,6 +258,117 @@ func TestListenGivesUp(t *testing.T) {
 	if !strings.Contains(log.String(), "WARN the server does not tell of changes any more") {
 		t.Errorf("not logged: %s", log)
 	}
+}
+
+// BUG-230: who is not told of changes can see that; a stream that drops is opened
+// again, and the application told to look.
+func TestBUG230ListenRejected(t *testing.T) {
+	heard, log := &journal{}, &journal{}
+	opts := hearing(heard)
+	opts.Logger = log.logger()
+	const tools = `{"toolsListChanged":true}`
+	talk(t, modern(t, opts, func(_ context.Context, cs *ClientSession) { want(t, "granted", filterText(cs), "nothing") }),
+		discovers("{}", `{"tools":{"listChanged":true}}`)+"< "+listens(2, tools)+"\n> "+faulty(2, -32602, "")+"\n. 1h")
+	if !strings.Contains(log.String(), "WARN the server does not tell of changes any more") {
+		t.Errorf("not logged: %s", log)
+	}
+	post := func(id int) string { return posts(id, "", "subscriptions/listen", `,"notifications":`+tools) }
+	synctest.Test(t, func(t *testing.T) {
+		m := mockServer(t, probes(`{"tools":{"listChanged":true}}`),
+			step{post(2), eventReply("data: "+grants(2, tools)+"\n\n", wait, cut)}, step{post(3), eventReply("data: "+grants(3, tools)+"\n\n", hang)})
+		tr := m.transport()
+		tr.NoListen = false
+		cs, err := statelessClient(opts).Connect(t.Context(), tr)
+		must(t, err)
+		time.Sleep(10 * time.Second) // virtual
+		want(t, "heard", heard.String(), "")
+		time.Sleep(time.Second) // virtual
+		want(t, "heard", heard.String(), "tools")
+		must(t, cs.Close())
+	})
+}
+
+// Close does not wait for a pause, nor for a server: whatever goes on ends, on either
+// transport, and so does what is called then.
+//
+// EDGE-240
+func TestStatelessClose(t *testing.T) {
+	const tools = `{"toolsListChanged":true}`
+	post := func(id int) string { return posts(id, "", "subscriptions/listen", `,"notifications":`+tools) }
+	for _, first := range []http.HandlerFunc{eventReply("data: "+grants(2, tools)+"\n\n", hang), untilGone, reply(503, ""), eventReply("data: " + grants(2, tools) + "\n\n")} {
+		synctest.Test(t, func(t *testing.T) {
+			m := mockServer(t, probes(changingCaps), step{post(2), first}, step{posts(3, "name=a", "tools/call", `,"name":"a"`), untilGone},
+				step{posts(4, "", "subscriptions/listen", `,"notifications":{"toolsListChanged":true,"resourceSubscriptions":["x:a"]}`), untilGone})
+			tr := m.transport()
+			tr.NoListen = false
+			cs, err := statelessClient(ClientOptions{ToolsChanged: func(context.Context, *ClientSession) {}}).Connect(t.Context(), tr)
+			must(t, err)
+			ended := &journal{}
+			var all sync.WaitGroup
+			all.Go(func() {
+				_, err := cs.CallTool(context.Background(), "a", nil)
+				ended.add("%v", errors.Is(err, ErrClosed))
+			})
+			synctest.Wait()
+			all.Go(func() { ended.add("%v", errors.Is(cs.Subscribe(context.Background(), "x:a"), ErrClosed)) })
+			synctest.Wait()
+			start := time.Now()
+			must(t, cs.Close(), cs.Close())
+			all.Wait()
+			want(t, "time passed", time.Since(start), time.Duration(0))
+			want(t, "ended", ended.String(), "true; true")
+			want(t, "Subscribe", errors.Is(cs.Subscribe(context.Background(), "x:b"), ErrClosed), true)
+			want(t, "Ping", errors.Is(cs.Ping(context.Background()), ErrClosed), true)
+			synctest.Wait()
+			want(t, "open connections", m.ln.open.Load(), 0)
+		})
+	}
+}
+
+// Many at once follow and forget, while the server ends what it likes.
+//
+// BASE-132
+func TestSubscribeStress(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ours, theirs := Pipe()
+		var all, server sync.WaitGroup
+		server.Go(func() {
+			for n := 0; ; n++ {
+				line, err := theirs.Read()
+				if err != nil {
+					return
+				}
+				m := parseFrame(line).messages[0]
+				id, _ := m.id.MarshalJSON()
+				switch {
+				case m.method == methodDiscover:
+					_ = theirs.Write([]byte(discovered(1, changingCaps)))
+				case m.method == methodListen && n%7 == 3:
+					_ = theirs.Write([]byte(`{"jsonrpc":"2.0","id":` + string(id) + `,"error":{"code":-32603,"message":"no"}}`))
+				case m.method == methodListen:
+					_ = theirs.Write([]byte(noteOf(string(id), "subscriptions/acknowledged", `,"notifications":`+string(m.params.member("notifications").raw()))))
+					if n%5 == 1 {
+						_ = theirs.Write([]byte(`{"jsonrpc":"2.0","id":` + string(id) + `,"result":{}}`))
+					}
+				}
+			}
+		})
+		cs, err := statelessClient(hearing(&journal{})).Connect(t.Context(), &ConnTransport{Conn: ours})
+		must(t, err)
+		for i := range 20 {
+			all.Go(func() {
+				uri := fmt.Sprint("x:", i%7)
+				for range 10 {
+					_ = cs.Subscribe(t.Context(), uri)
+					_ = cs.Subscribed()
+					_ = cs.Unsubscribe(t.Context(), uri)
+				}
+			})
+		}
+		all.Wait()
+		must(t, cs.Close(), theirs.Close())
+		server.Wait()
+	})
 }
 
 // What a handler of notifications does must not wait for itself: it may list, follow

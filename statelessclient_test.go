@@ -358,7 +358,7 @@ func TestStatelessAnswersNothing(t *testing.T) {
 // Giving up is told by a notification, for requests that are open and no others; what
 // is answered all the same is ignored. Before the era is known, nothing is told.
 //
-// BASE-117 BASE-118 BASE-121 BASE-124 BASE-131 BASE-139 BASE-140 BUG-202
+// BASE-117 BASE-118 BASE-121 BASE-124 BASE-131 BASE-139 BASE-140
 func TestStatelessCancel(t *testing.T) {
 	talk(t, modern(t, ClientOptions{Timeout: time.Minute}, func(_ context.Context, cs *ClientSession) {
 		ctx, cancel := context.WithCancelCause(context.Background())
@@ -507,7 +507,7 @@ func visitTo(text, url string) string {
 // parameters; the state comes back as it was. Whatever cannot be given ends the call
 // here.
 //
-// BASE-350 BASE-351 BASE-352 BASE-353 BASE-354 BASE-355 BASE-356 BUG-188
+// BASE-350 BASE-351 BASE-352 BASE-353 BASE-354 BASE-355 BASE-356
 // FEAT-348 FEAT-349 FEAT-350 FEAT-352 FEAT-353 FEAT-413
 // EDGE-207 EDGE-208 EDGE-209 EDGE-211 EDGE-212 EDGE-213 EDGE-214 EDGE-215
 // E4.9 E4.10 E4.12 E4.13 E4.14 E4.15 E4.16
@@ -572,6 +572,26 @@ func TestRounds(t *testing.T) {
 			want(t, "asked", asked.String(), c.asked)
 		})
 	}
+}
+
+// BUG-188: the answers stand under the names of the questions, as they are.
+//
+// BASE-351 BASE-352 BASE-353 BASE-355
+func TestBUG188InputResponses(t *testing.T) {
+	const asked = `{"k1":{"method":"elicitation/create","params":{"mode":"form","message":"m","requestedSchema":{"type":"object","properties":{"n":{"type":"string"}}}}}}`
+	call := func(id int, more string) string {
+		return "\n< " + loneAs(id, personCaps, "tools/call", `,"name":"a","arguments":{"b":1}`+more) + "\n> "
+	}
+	talk(t, modern(t, personOptions(&journal{}), func(ctx context.Context, cs *ClientSession) {
+		for range 2 {
+			_, err := cs.CallTool(ctx, "a", map[string]int{"b": 1})
+			must(t, err)
+		}
+	}), discovers(personCaps, `{"tools":{}}`)+
+		call(2, "")+gives(2, needs(asked, `"S=="`))+
+		call(3, `,"inputResponses":{"k1":{"action":"accept","content":{"n":"m"}}},"requestState":"S=="`)+gives(3, toolDone)+
+		call(4, "")+gives(4, needs(asked, ""))+
+		call(5, `,"inputResponses":{"k1":{"action":"accept","content":{"n":"m"}}}`)+gives(5, toolDone))
 }
 
 // What a client did not declare it does not answer, and nobody is asked in part.
