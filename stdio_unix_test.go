@@ -102,6 +102,20 @@ var children = map[string]func(){
 		time.Sleep(time.Hour)
 	},
 
+	// picky ends at a first message that is not initialize.
+	"picky": func() {
+		record("started")
+		c := Stdio()
+		line, _ := c.Read()
+		if m := parseFrame(line).messages[0]; m.method != methodInitialize {
+			fmt.Fprintln(os.Stderr, "expected initialize, got", m.method)
+			os.Exit(1)
+		}
+		fmt.Println(openedLine)
+		_, _ = c.Read()
+		_, _ = c.Read()
+	},
+
 	// parent is a client with a server of its own, which it never closes.
 	"parent": func() {
 		cs, err := sessionClient(&Implementation{Name: "c", Version: "0"}, nil).Connect(context.Background(), command("serve"))
@@ -362,6 +376,22 @@ func TestBUG005Banner(t *testing.T) {
 		t.Error(err)
 	}
 	want(t, "noise", &noise, "Server starting...; [INFO] ready")
+}
+
+// BUG-049: a child that ends at the first message is started once more.
+func TestBUG049ChildEndsAtProbe(t *testing.T) {
+	started := filepath.Join(t.TempDir(), "started")
+	cs, err := NewClient(&Implementation{Name: "c", Version: "0"}, nil).Connect(t.Context(), command("picky", "MCP_TEST_RECORD="+started))
+	must(t, err)
+	want(t, "revision", cs.Revision(), Revision20250618)
+	must(t, cs.Close())
+	lines, err := os.ReadFile(started)
+	must(t, err)
+	want(t, "starts", string(lines), "started\nstarted\n")
+
+	pinned := NewClient(&Implementation{Name: "c", Version: "0"}, &ClientOptions{Revisions: []string{Revision20260728}})
+	_, err = pinned.Connect(t.Context(), command("picky", "MCP_TEST_RECORD="+started))
+	checkError(t, "Connect", err, pinnedRefusal+"mcp: connection closed: the server process ended: exit status 1; stderr: expected initialize, got server/discover")
 }
 
 // A child that ends fails what waits, with its exit status and its last words.
