@@ -41,8 +41,8 @@ func withdraws(id int) string {
 	return fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%d,"reason":"x"}}`, id)
 }
 
-// replaced is how the client ends a subscription for another one.
-func replaced(id int) string {
+// superseded is how the client ends a subscription for another one.
+func superseded(id int) string {
 	return fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":%d,"reason":"mcp: subscriptions/listen: context canceled: another subscription takes its place"}}`, id)
 }
 
@@ -150,11 +150,11 @@ func TestSubscribeAlone(t *testing.T) {
 		< `+listens(3, uris(`"x:a"`))+`
 		> `+updates(2, "x:before")+`
 		> `+grants(3, uris(`"x:a"`))+`
-		~ `+replaced(2)+`
+		~ `+superseded(2)+`
 		~ `+listens(4, uris(`"x:a","x:b"`))+`
 		> `+updates(3, "x:a")+`
 		> `+grants(4, uris(`"x:a","x:b"`))+`
-		~ `+replaced(3)+`
+		~ `+superseded(3)+`
 		~ `+lone(5, "server/discover", "")+`
 		> `+updates(2, "x:of-none")+`
 		> `+updates(3, "x:of-none")+`
@@ -162,7 +162,7 @@ func TestSubscribeAlone(t *testing.T) {
 		> `+discovered(5, changingCaps)+`
 		< `+listens(6, uris(`"x:b"`))+`
 		> `+grants(6, uris(`"x:b"`))+`
-		~ `+replaced(4)+`
+		~ `+superseded(4)+`
 		~ `+listens(7, uris(`"x:b","x:c"`))+`
 		> `+grants(7, uris(`"x:b"`))+`
 		~ {"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7,"reason":"mcp: subscriptions/listen: context canceled: the server does not let resource \"x:c\" be followed"}}
@@ -177,7 +177,7 @@ func TestSubscribeAlone(t *testing.T) {
 		~ `+listens(11, `{"toolsListChanged":true}`)+`
 		> `+updates(6, "x:still")+`
 		> `+grants(11, `{"toolsListChanged":true}`)+`
-		< `+replaced(6)+`
+		< `+superseded(6)+`
 	`)
 	want(t, "heard", heard.String(), "x:before; x:a; x:b; x:still")
 }
@@ -194,7 +194,7 @@ func TestSubscribeOffered(t *testing.T) {
 	}), discovers("{}", `{"resources":{"listChanged":true}}`)+`
 		< `+listens(2, `{"resourceSubscriptions":["x:a"]}`)+`
 		> `+grants(2, `{"resourceSubscriptions":["x:a"]}`)+`
-		< `+replaced(2)+`
+		< `+superseded(2)+`
 	`)
 }
 
@@ -213,7 +213,7 @@ func TestListenAgain(t *testing.T) {
 			> `+grants(2, allLists)+`
 			< `+listens(3, filter)+`
 			> `+grants(3, filter)+`
-			< `+replaced(2)+`
+			< `+superseded(2)+`
 			`+end+`
 			. 499ms
 			. 251ms
@@ -396,12 +396,12 @@ func TestListenFromHandler(t *testing.T) {
 		> `+gives(4, `{"tools":[]}`)+`
 		< `+listens(5, with)+`
 		> `+grants(5, with)+`
-		~ `+replaced(3)+`
+		~ `+superseded(3)+`
 		~ `+listens(6, strings.Replace(with, `"]`, `","x:b"]`, 1))+`
 		> `+faulty(6, -32602, "")+`
 		< `+listens(7, tools)+`
 		> `+grants(7, tools)+`
-		< `+replaced(5)+`
+		< `+superseded(5)+`
 	`)
 	want(t, "heard", heard.String(), "mcp: subscriptions/listen: no (code -32602)")
 }
