@@ -17,7 +17,7 @@ import (
 // posts is a POST of a client "t" that can do nothing: what is mirrored beside the
 // method ("name=a param-x=1"), the method and the further parameters.
 func posts(id int, mirrored, method, params string) string {
-	return strings.TrimSpace("POST rev=2026-07-28 method="+method+" "+mirrored) + " " + lone(id, method, params)
+	return strings.TrimSpace("POST rev=2026-07-28 method="+method+" "+mirrored) + " " + loneRequest(id, method, params)
 }
 
 // probes is how such a client finds out that a server offers caps.
@@ -79,32 +79,32 @@ func TestHTTPProbe(t *testing.T) {
 		wanted string
 		rev    string
 	}{
-		{"JSON", failing(jsonReply(good)), "", Revision20260728},
-		{"events", failing(eventReply(": hi\r\n", "id: 7\nretry: 1\n\n", "data: "+good+"\n\n", hang)), "", Revision20260728},
-		{"a session id", failing(reply(200, "application/json\nMcp-Session-Id: abc", good)), "", Revision20260728},
+		{"JSON", notOld(jsonReply(good)), "", Revision20260728},
+		{"events", notOld(eventReply(": hi\r\n", "id: 7\nretry: 1\n\n", "data: "+good+"\n\n", hang)), "", Revision20260728},
+		{"a session id", notOld(reply(200, "application/json\nMcp-Session-Id: abc", good)), "", Revision20260728},
 		{"refused once", []step{{probe(1), reply(400, "application/json", faulty(1, -32022, supports(`"2026-07-28"`)))}, {probe(2), jsonReply(discovered(2, "{}"))},
 			{probe(1), jsonReply(good)}}, "", Revision20260728},
-		{"an old one", falls(reply(400, "application/json", faulty(1, -32022, supports(`"2025-11-25"`)))), "", Revision20251125},
-		{"-32020", failing(reply(400, "application/json", faulty(1, -32020, ""))), "no (code -32020)", ""},
-		{"-32021", failing(reply(400, "application/json", faulty(1, -32021, ""))), "no (code -32021)", ""},
-		{"400 with a text", falls(reply(400, "text/plain", "Bad Request: no session")), "", Revision20251125},
-		{"400 with JSON", falls(reply(400, "application/json", `{"error":"no"}`)), "", Revision20251125},
-		{"400 with -32000", falls(reply(400, "application/json", `{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"Bad Request"}}`)), "", Revision20251125},
-		{"400 with -32602", falls(reply(400, "application/json", faulty(1, -32602, ""))), "", Revision20251125},
-		{"404 with -32601", falls(reply(404, "application/json", faulty(1, -32601, ""))), "", Revision20251125},
-		{"405", falls(reply(405, "")), "", Revision20251125},
-		{"200 with an error", falls(jsonReply(faulty(1, -32601, ""))), "", Revision20251125},
-		{"401", failing(reply(401, "text/plain", "who?")), answered(401, ` (text/plain): "who?"`), ""},
-		{"403", failing(reply(403, "application/json", faulty(1, -32600, ""))), answered(403, ` (application/json): "{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":-32600,\"message\":\"no\"}}"`), ""},
-		{"429", failing(reply(429, "application/json", faulty(1, -32603, ""))), answered(429, ` (application/json): "{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":-32603,\"message\":\"no\"}}"`), ""},
-		{"500", failing(reply(500, "")), answered(500, ""), ""},
-		{"502", failing(reply(502, "text/html", "<html>")), answered(502, ` (text/html): "<html>"`), ""},
-		{"503", failing(reply(503, "application/json", faulty(1, -32603, ""))), answered(503, ` (application/json): "{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":-32603,\"message\":\"no\"}}"`), ""},
-		{"202", failing(reply(202, "")), answered(202, ""), ""},
-		{"a page", failing(reply(200, "text/html", "<html>")), answered(200, ` (text/html): "<html>"`), ""},
-		{"a stream that is cut", failing(eventReply("id: 7\ndata:\n\n", cut)), "mcp: server/discover: the stream broke off before the answer: unexpected EOF", ""},
-		{"a stream that ends", failing(eventReply("id: 7\ndata:\n\n")), "mcp: server/discover: the stream ended before the answer", ""},
-		{"another id", failing(jsonReply(discovered(9, "{}"))), "mcp: server/discover: mcp: invalid response: not the answer to this request", ""},
+		{"an old one", provesOld(reply(400, "application/json", faulty(1, -32022, supports(`"2025-11-25"`)))), "", Revision20251125},
+		{"-32020", notOld(reply(400, "application/json", faulty(1, -32020, ""))), "no (code -32020)", ""},
+		{"-32021", notOld(reply(400, "application/json", faulty(1, -32021, ""))), "no (code -32021)", ""},
+		{"400 with a text", provesOld(reply(400, "text/plain", "Bad Request: no session")), "", Revision20251125},
+		{"400 with JSON", provesOld(reply(400, "application/json", `{"error":"no"}`)), "", Revision20251125},
+		{"400 with -32000", provesOld(reply(400, "application/json", `{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"Bad Request"}}`)), "", Revision20251125},
+		{"400 with -32602", provesOld(reply(400, "application/json", faulty(1, -32602, ""))), "", Revision20251125},
+		{"404 with -32601", provesOld(reply(404, "application/json", faulty(1, -32601, ""))), "", Revision20251125},
+		{"405", provesOld(reply(405, "")), "", Revision20251125},
+		{"200 with an error", provesOld(jsonReply(faulty(1, -32601, ""))), "", Revision20251125},
+		{"401", notOld(reply(401, "text/plain", "who?")), answered(401, ` (text/plain): "who?"`), ""},
+		{"403", notOld(reply(403, "application/json", faulty(1, -32600, ""))), answered(403, ` (application/json): "{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":-32600,\"message\":\"no\"}}"`), ""},
+		{"429", notOld(reply(429, "application/json", faulty(1, -32603, ""))), answered(429, ` (application/json): "{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":-32603,\"message\":\"no\"}}"`), ""},
+		{"500", notOld(reply(500, "")), answered(500, ""), ""},
+		{"502", notOld(reply(502, "text/html", "<html>")), answered(502, ` (text/html): "<html>"`), ""},
+		{"503", notOld(reply(503, "application/json", faulty(1, -32603, ""))), answered(503, ` (application/json): "{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":-32603,\"message\":\"no\"}}"`), ""},
+		{"202", notOld(reply(202, "")), answered(202, ""), ""},
+		{"a page", notOld(reply(200, "text/html", "<html>")), answered(200, ` (text/html): "<html>"`), ""},
+		{"a stream that is cut", notOld(eventReply("id: 7\ndata:\n\n", cut)), "mcp: server/discover: the stream broke off before the answer: unexpected EOF", ""},
+		{"a stream that ends", notOld(eventReply("id: 7\ndata:\n\n")), "mcp: server/discover: the stream ended before the answer", ""},
+		{"another id", notOld(jsonReply(discovered(9, "{}"))), "mcp: server/discover: mcp: invalid response: not the answer to this request", ""},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			tryTwice(t, c.steps, c.wanted, c.rev)
@@ -112,13 +112,13 @@ func TestHTTPProbe(t *testing.T) {
 	}
 }
 
-// probe is the first request of client "t", failing what is answered each time that it
-// tries, falls what leads to a server of the session era, which is remembered.
+// probe is the first request of client "t", notOld what is answered each time that it
+// tries, provesOld what leads to a server of the session era, which is remembered.
 func probe(id int) string { return posts(id, "", "server/discover", "") }
 
-func failing(answer http.HandlerFunc) []step { return []step{{probe(1), answer}, {probe(1), answer}} }
+func notOld(answer http.HandlerFunc) []step { return []step{{probe(1), answer}, {probe(1), answer}} }
 
-func falls(answer http.HandlerFunc) []step {
+func provesOld(answer http.HandlerFunc) []step {
 	return slices.Concat([]step{{probe(1), answer}}, oldOpening(2, "abc"), oldOpening(1, ""))
 }
 
@@ -151,7 +151,7 @@ func tryTwice(t *testing.T, steps []step, wanted, rev string) {
 func TestBUG046ProbeRefusedByStatus(t *testing.T) {
 	for _, answer := range []http.HandlerFunc{reply(400, ""), reply(404, "text/plain", "Invalid session ID"),
 		reply(400, "application/json", `{"jsonrpc":"2.0","id":"server-error","error":{"code":-32600,"message":"Missing session ID"}}`)} {
-		tryTwice(t, falls(answer), "", Revision20251125)
+		tryTwice(t, provesOld(answer), "", Revision20251125)
 	}
 }
 
@@ -161,7 +161,7 @@ func TestBUG046ProbeRefusedByStatus(t *testing.T) {
 func TestBUG047ModernErrorIsNoFallback(t *testing.T) {
 	const wanted = `mcp: the server speaks revisions ["2027-01-01"], this client [2026-07-28 2025-11-25 2025-06-18 2025-03-26 2024-11-05]: x (code -32022)`
 	for _, id := range []string{`"id":1,`, `"id":null,`, ``} {
-		tryTwice(t, failing(reply(400, "application/json", `{"jsonrpc":"2.0",`+id+`"error":{"code":-32022,"message":"x","data":{"supported":["2027-01-01"],"requested":"2026-07-28"}}}`)), wanted, "")
+		tryTwice(t, notOld(reply(400, "application/json", `{"jsonrpc":"2.0",`+id+`"error":{"code":-32022,"message":"x","data":{"supported":["2027-01-01"],"requested":"2026-07-28"}}}`)), wanted, "")
 	}
 }
 
@@ -265,7 +265,7 @@ func TestHTTPProbeToOldTransport(t *testing.T) {
 // BASE-092 BASE-217 BASE-222 BASE-230 BASE-308 BASE-309 BASE-312 BASE-313 BASE-314 BASE-331
 func TestHTTPMirrorsMethods(t *testing.T) {
 	none := func(id int, mirrored, method, params, result string) step {
-		return step{posts(id, mirrored, method, params), reply(200, "application/json\nMcp-Session-Id: abc", gives(id, result))}
+		return step{posts(id, mirrored, method, params), reply(200, "application/json\nMcp-Session-Id: abc", givesBack(id, result))}
 	}
 	opts := ClientOptions{Roots: nil, KeepAlive: time.Second}
 	overHTTP(t, opts, `{"tools":{},"prompts":{},"resources":{},"completions":{},"logging":{}}`, []step{
@@ -281,7 +281,7 @@ func TestHTTPMirrorsMethods(t *testing.T) {
 		none(11, "name==?base64?PT9iYXNlNjQ/bGl0ZXJhbD89?=", "tools/call", `,"name":"=?base64?literal?="`, toolDone),
 		none(12, "name==?base64?IGE=?=", "tools/call", `,"name":" a"`, toolDone),
 		none(13, "", "completion/complete", `,"ref":{"type":"ref/prompt","name":"p"},"argument":{"name":"a","value":""}`, `{"completion":{"values":[]}}`),
-		{strings.Replace(posts(14, "name=a", "tools/call", `,"name":"a"`), `"io.modelcontextprotocol/protocolVersion"`, `"io.modelcontextprotocol/logLevel":"error","io.modelcontextprotocol/protocolVersion"`, 1), jsonReply(gives(14, toolDone))},
+		{strings.Replace(posts(14, "name=a", "tools/call", `,"name":"a"`), `"io.modelcontextprotocol/protocolVersion"`, `"io.modelcontextprotocol/logLevel":"error","io.modelcontextprotocol/protocolVersion"`, 1), jsonReply(givesBack(14, toolDone))},
 	}, func(ctx context.Context, m *mock, cs *ClientSession) {
 		empty := ""
 		must(t, cs.Ping(ctx))
@@ -311,7 +311,7 @@ func toolsOf(id int, tools ...string) string {
 	for i := 0; i < len(tools); i += 2 {
 		tools[i/2] = fmt.Sprintf(`{"name":%s,"inputSchema":%s}`, quoted(tools[i]), strings.NewReplacer("\n", "", "\t", "").Replace(tools[i+1]))
 	}
-	return gives(id, `{"resultType":"complete","tools":[`+strings.Join(tools[:len(tools)/2], ",")+`],"ttlMs":0,"cacheScope":"private"}`)
+	return givesBack(id, `{"resultType":"complete","tools":[`+strings.Join(tools[:len(tools)/2], ",")+`],"ttlMs":0,"cacheScope":"private"}`)
 }
 
 // Arguments of marked properties are in headers, too, where they have a value.
@@ -359,7 +359,7 @@ func TestHTTPMirrorsArguments(t *testing.T) {
 			if c.args != "" {
 				args = `,"arguments":` + c.args
 			}
-			steps = append(steps, step{posts(id, strings.TrimSpace("name=a "+c.headers), "tools/call", `,"name":"a"`+args), jsonReply(gives(id, toolDone))})
+			steps = append(steps, step{posts(id, strings.TrimSpace("name=a "+c.headers), "tools/call", `,"name":"a"`+args), jsonReply(givesBack(id, toolDone))})
 			id++
 		}
 	}
@@ -417,15 +417,15 @@ func TestHTTPInvalidMirrors(t *testing.T) {
 			t.Errorf("bad%d was left out without a word: %s", i, bad[i])
 		}
 	}
-	talk(t, modern(t, ClientOptions{}, func(ctx context.Context, cs *ClientSession) {
+	talk(t, modernClient(t, ClientOptions{}, func(ctx context.Context, cs *ClientSession) {
 		want(t, "tools", len(names(ctx, cs)), len(bad)+2)
 		_, err := cs.CallTool(ctx, "good", json.RawMessage(`{"n":9007199254740993}`))
 		must(t, err)
 	}), discovers("{}", `{"tools":{}}`)+`
-		< `+lone(2, "tools/list", "")+`
+		< `+loneRequest(2, "tools/list", "")+`
 		> `+page+`
-		< `+lone(3, "tools/call", `,"name":"good","arguments":{"n":9007199254740993}`)+`
-		> `+gives(3, toolDone))
+		< `+loneRequest(3, "tools/call", `,"name":"good","arguments":{"n":9007199254740993}`)+`
+		> `+givesBack(3, toolDone))
 }
 
 // Where the server says that headers are wrong, the tools are listed and the call is
@@ -446,14 +446,14 @@ func TestHTTPHeadersDiffer(t *testing.T) {
 			checkError(t, "CallTool", err, wanted)
 		}
 	}
-	overHTTP(t, ClientOptions{}, `{"tools":{}}`, []step{{call(2, "", ""), stale(2)}, list(3), {call(4, "param-region=r", ""), jsonReply(gives(4, toolDone))}}, use("", CallOptions{}))
+	overHTTP(t, ClientOptions{}, `{"tools":{}}`, []step{{call(2, "", ""), stale(2)}, list(3), {call(4, "param-region=r", ""), jsonReply(givesBack(4, toolDone))}}, use("", CallOptions{}))
 	overHTTP(t, ClientOptions{}, `{"tools":{}}`, []step{{call(2, "", ""), stale(2)}, list(3), {call(4, "param-region=r", ""), stale(4)}}, use("mcp: tools/call: no (code -32020)", CallOptions{}))
 	overHTTP(t, ClientOptions{}, `{"tools":{}}`, []step{{call(2, "", ""), stale(2)}, {posts(3, "", "tools/list", ""), reply(500, "")}}, use("mcp: tools/call: no (code -32020)", CallOptions{}))
 	overHTTP(t, ClientOptions{}, `{"tools":{}}`, []step{{call(2, "", ""), reply(400, "text/plain", "a proxy says no")}},
 		use(`mcp: tools/call: POST http://mcp.test/mcp: the server answered 400 Bad Request (text/plain): "a proxy says no"`, CallOptions{}))
 	// In the middle of rounds, what was answered is not asked for again.
-	overHTTP(t, ClientOptions{}, `{"tools":{}}`, []step{{call(2, "", ""), jsonReply(gives(2, needs("", `"S"`)))}, {call(3, "", `,"requestState":"S"`), stale(3)}, list(4),
-		{call(5, "param-region=r", `,"requestState":"S"`), jsonReply(gives(5, needs("", `"T"`)))}, {call(6, "param-region=r", `,"requestState":"T"`), jsonReply(gives(6, toolDone))}}, use("", CallOptions{}))
+	overHTTP(t, ClientOptions{}, `{"tools":{}}`, []step{{call(2, "", ""), jsonReply(givesBack(2, needs("", `"S"`)))}, {call(3, "", `,"requestState":"S"`), stale(3)}, list(4),
+		{call(5, "param-region=r", `,"requestState":"S"`), jsonReply(givesBack(5, needs("", `"T"`)))}, {call(6, "param-region=r", `,"requestState":"T"`), jsonReply(givesBack(6, toolDone))}}, use("", CallOptions{}))
 	// Only tools have such headers.
 	overHTTP(t, ClientOptions{}, `{"prompts":{}}`, []step{{posts(2, "name=p", "prompts/get", `,"name":"p"`), stale(2)}}, func(ctx context.Context, _ *mock, cs *ClientSession) {
 		_, err := cs.GetPrompt(ctx, "p", nil)
@@ -462,7 +462,7 @@ func TestHTTPHeadersDiffer(t *testing.T) {
 	// The progress of the call is not that of the list.
 	overHTTP(t, ClientOptions{}, `{"tools":{}}`, []step{
 		{strings.Replace(call(2, "", ""), `28"}`, `28","progressToken":2}`, 1), stale(2)}, list(3),
-		{strings.Replace(call(4, "param-region=r", ""), `28"}`, `28","progressToken":4}`, 1), jsonReply(gives(4, toolDone))}},
+		{strings.Replace(call(4, "param-region=r", ""), `28"}`, `28","progressToken":4}`, 1), jsonReply(givesBack(4, toolDone))}},
 		use("", CallOptions{Progress: func(Progress) {}}))
 }
 
@@ -490,10 +490,10 @@ func TestHTTPStatelessExchange(t *testing.T) {
 		{call(6), eventReply("id: 1\nretry: 1\ndata:\n\n", "id: 2\ndata: "+`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":1}}`+"\n\n", cut)},
 		{call(7), eventReply("id: 1\nretry: 1\ndata:\n\n")},
 		{call(8), reply(200, "text/event-stream\nMcp-Session-Id: abc", ":\r\n\r\nid: 9\nretry: 1\ndata: "+`{"jsonrpc":"2.0","id":1,"method":"ping"}`+"\n\n",
-			"data: "+`{"jsonrpc":"2.0","id":"x","method":"elicitation/create","params":{}}`+"\n\n", "data: "+`{"jsonrpc":"2.0","id":7,"method":5}`+"\n\n", "data: "+gives(8, toolDone)+"\n\n")},
+			"data: "+`{"jsonrpc":"2.0","id":"x","method":"elicitation/create","params":{}}`+"\n\n", "data: "+`{"jsonrpc":"2.0","id":7,"method":5}`+"\n\n", "data: "+givesBack(8, toolDone)+"\n\n")},
 		{call(9), reply(404, "application/json", faulty(9, -32601, ""))},
 		{call(10), reply(404, "text/plain", "gone")},
-		{call(11), jsonReply(gives(11, toolDone))},
+		{call(11), jsonReply(givesBack(11, toolDone))},
 	}, func(_ context.Context, _ *mock, cs *ClientSession) {
 		for _, wanted := range []string{"mcp: tools/call: context canceled: enough", "mcp: tools/call: context canceled: enough"} {
 			ctx, cancel := context.WithCancelCause(context.Background())

@@ -16,7 +16,7 @@ import (
 
 // listens is a request of client "t" to hear of what filter says.
 func listens(id int, filter string) string {
-	return lone(id, "subscriptions/listen", `,"notifications":`+filter)
+	return loneRequest(id, "subscriptions/listen", `,"notifications":`+filter)
 }
 
 // noteOf is a notification of a subscription; params, unless empty, begin with a comma.
@@ -34,7 +34,7 @@ func updates(id int, uri string) string {
 
 // overs is how a server ends a subscription.
 func overs(id int) string {
-	return gives(id, fmt.Sprintf(`{"resultType":"complete","_meta":{"io.modelcontextprotocol/subscriptionId":%d}}`, id))
+	return givesBack(id, fmt.Sprintf(`{"resultType":"complete","_meta":{"io.modelcontextprotocol/subscriptionId":%d}}`, id))
 }
 
 func withdraws(id int) string {
@@ -116,7 +116,7 @@ func TestListenAtConnect(t *testing.T) {
 			if c.opts != nil {
 				c.opts(&opts)
 			}
-			talk(t, modern(t, opts, func(_ context.Context, cs *ClientSession) { want(t, "granted", filterText(cs), c.granted) }), discovers("{}", c.caps)+c.script)
+			talk(t, modernClient(t, opts, func(_ context.Context, cs *ClientSession) { want(t, "granted", filterText(cs), c.granted) }), discovers("{}", c.caps)+c.script)
 			want(t, "heard", heard.String(), c.heard)
 		})
 	}
@@ -131,7 +131,7 @@ func TestSubscribeAlone(t *testing.T) {
 	uris := func(list string) string { return `{"toolsListChanged":true,"resourceSubscriptions":[` + list + `]}` }
 	opts := hearing(heard)
 	opts.PromptsChanged, opts.ResourcesChanged = nil, nil
-	talk(t, modern(t, opts, func(ctx context.Context, cs *ClientSession) {
+	talk(t, modernClient(t, opts, func(ctx context.Context, cs *ClientSession) {
 		must(t, cs.Unsubscribe(ctx, "x:a"), cs.Subscribe(ctx, "x:a"), cs.Subscribe(ctx, "x:a"), cs.Subscribe(ctx, "x:b"))
 		want(t, "granted", filterText(cs), uris(`"x:a","x:b"`))
 		must(t, cs.Ping(ctx))
@@ -155,7 +155,7 @@ func TestSubscribeAlone(t *testing.T) {
 		> `+updates(3, "x:a")+`
 		> `+grants(4, uris(`"x:a","x:b"`))+`
 		~ `+superseded(3)+`
-		~ `+lone(5, "server/discover", "")+`
+		~ `+loneRequest(5, "server/discover", "")+`
 		> `+updates(2, "x:of-none")+`
 		> `+updates(3, "x:of-none")+`
 		> `+updates(4, "x:b")+`
@@ -185,7 +185,7 @@ func TestSubscribeAlone(t *testing.T) {
 // A server that does not offer updates is not asked for them; the last resource that
 // is not followed any more ends the subscription.
 func TestSubscribeOffered(t *testing.T) {
-	talk(t, modern(t, ClientOptions{}, func(ctx context.Context, cs *ClientSession) {
+	talk(t, modernClient(t, ClientOptions{}, func(ctx context.Context, cs *ClientSession) {
 		checkError(t, "Subscribe", cs.Subscribe(ctx, "x:a"), "mcp: the server does not offer resources/subscribe")
 		want(t, "the sentinel", errors.Is(cs.Unsubscribe(ctx, "x:a"), ErrNotOffered), true)
 		forced := cs.With(CallOptions{Force: true})
@@ -206,9 +206,9 @@ func TestSubscribeOffered(t *testing.T) {
 func TestListenAgain(t *testing.T) {
 	filter := strings.Replace(allLists, "}", `,"resourceSubscriptions":["x:a"]}`, 1)
 	for _, end := range []string{"> " + overs(3), "> " + withdraws(3), "> " + withdraws(3) + "\n> " + overs(3), "> " + overs(3) + "\n> " + withdraws(3),
-		"> " + gives(3, `{}`), "> " + gives(3, `{"resultType":"future"}`)} {
+		"> " + givesBack(3, `{}`), "> " + givesBack(3, `{"resultType":"future"}`)} {
 		heard := &journal{}
-		talk(t, modern(t, hearing(heard), func(ctx context.Context, cs *ClientSession) { must(t, cs.Subscribe(ctx, "x:a")) }), discovers("{}", changingCaps)+`
+		talk(t, modernClient(t, hearing(heard), func(ctx context.Context, cs *ClientSession) { must(t, cs.Subscribe(ctx, "x:a")) }), discovers("{}", changingCaps)+`
 			< `+listens(2, allLists)+`
 			> `+grants(2, allLists)+`
 			< `+listens(3, filter)+`
@@ -245,7 +245,7 @@ func TestListenGivesUp(t *testing.T) {
 		}
 	}
 	filter := strings.Replace(allLists, "}", `,"resourceSubscriptions":["x:a"]}`, 1)
-	talk(t, modern(t, opts, func(ctx context.Context, cs *ClientSession) {
+	talk(t, modernClient(t, opts, func(ctx context.Context, cs *ClientSession) {
 		time.Sleep(time.Hour) // virtual
 		want(t, "granted", filterText(cs), "nothing")
 		must(t, cs.Subscribe(ctx, "x:a"))
@@ -267,7 +267,7 @@ func TestBUG230ListenRejected(t *testing.T) {
 	opts := hearing(heard)
 	opts.Logger = log.logger()
 	const tools = `{"toolsListChanged":true}`
-	talk(t, modern(t, opts, func(_ context.Context, cs *ClientSession) { want(t, "granted", filterText(cs), "nothing") }),
+	talk(t, modernClient(t, opts, func(_ context.Context, cs *ClientSession) { want(t, "granted", filterText(cs), "nothing") }),
 		discovers("{}", `{"tools":{"listChanged":true}}`)+"< "+listens(2, tools)+"\n> "+faulty(2, -32602, "")+"\n. 1h")
 	if !strings.Contains(log.String(), "WARN the server does not tell of changes any more") {
 		t.Errorf("not logged: %s", log)
@@ -385,15 +385,15 @@ func TestListenFromHandler(t *testing.T) {
 	}
 	const tools = `{"toolsListChanged":true}`
 	with := strings.Replace(tools, "}", `,"resourceSubscriptions":["x:a"]}`, 1)
-	talk(t, modern(t, opts, func(context.Context, *ClientSession) {}), discovers("{}", changingCaps)+`
+	talk(t, modernClient(t, opts, func(context.Context, *ClientSession) {}), discovers("{}", changingCaps)+`
 		< `+listens(2, tools)+`
 		> `+grants(2, tools)+`
 		> `+overs(2)+`
 		. 1s
 		< `+listens(3, tools)+`
 		> `+grants(3, tools)+`
-		< `+lone(4, "tools/list", "")+`
-		> `+gives(4, `{"tools":[]}`)+`
+		< `+loneRequest(4, "tools/list", "")+`
+		> `+givesBack(4, `{"tools":[]}`)+`
 		< `+listens(5, with)+`
 		> `+grants(5, with)+`
 		~ `+superseded(3)+`
@@ -438,7 +438,7 @@ func TestListenEndsWithSession(t *testing.T) {
 			must(t, cs.Close())
 			want(t, "granted", filterText(cs), "nothing")
 			must(t, theirs.Close())
-			want(t, "lines", []string{<-lines, <-lines, <-lines}, []string{lone(1, "server/discover", ""), listens(2, allLists), ""})
+			want(t, "lines", []string{<-lines, <-lines, <-lines}, []string{loneRequest(1, "server/discover", ""), listens(2, allLists), ""})
 		}
 	})
 }

@@ -19,9 +19,9 @@ func metaWith(caps, more string) string {
 	return `"_meta":{` + more + `"io.modelcontextprotocol/clientCapabilities":` + caps + `,"io.modelcontextprotocol/clientInfo":{"name":"t","version":"0"},"io.modelcontextprotocol/protocolVersion":"2026-07-28"}`
 }
 
-// lone is a request of such a client, which can do nothing; params, unless empty,
+// loneRequest is a request of such a client, which can do nothing; params, unless empty,
 // begin with a comma.
-func lone(id int, method, params string) string { return loneAs(id, "{}", method, params) }
+func loneRequest(id int, method, params string) string { return loneAs(id, "{}", method, params) }
 
 func loneAs(id int, caps, method, params string) string {
 	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"%s","params":{%s%s}}`, id, method, metaWith(caps, ""), params)
@@ -45,7 +45,7 @@ func supports(revs string) string {
 	return `,"data":{"supported":[` + revs + `],"requested":"2026-07-28"}`
 }
 
-func gives(id int, result string) string {
+func givesBack(id int, result string) string {
 	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"result":%s}`, id, result)
 }
 
@@ -82,7 +82,7 @@ const pinnedRefusal = "mcp: the server does not speak [2026-07-28], only older r
 //
 // BASE-090 BASE-098 BASE-099 BASE-100 BASE-101 BASE-104 BASE-301 EDGE-166 EDGE-167 EDGE-168
 func TestProbe(t *testing.T) {
-	probe := "< " + lone(1, "server/discover", "") + "\n> "
+	probe := "< " + loneRequest(1, "server/discover", "") + "\n> "
 	pinned := []string{Revision20260728}
 	const lists = "mcp: the server speaks revisions "
 	for _, c := range []struct {
@@ -92,8 +92,8 @@ func TestProbe(t *testing.T) {
 		rev          string
 	}{
 		{"a result", discovers("{}", "{}"), nil, "", Revision20260728},
-		{"refused once", probe + faulty(1, -32022, supports(`"2026-07-28"`)) + "\n< " + lone(2, "server/discover", "") + "\n> " + discovered(2, "{}"), nil, "", Revision20260728},
-		{"refused for ever", probe + faulty(1, -32022, supports(`"2026-07-28"`)) + "\n< " + lone(2, "server/discover", "") + "\n> " + faulty(2, -32022, supports(`"2026-07-28"`)),
+		{"refused once", probe + faulty(1, -32022, supports(`"2026-07-28"`)) + "\n< " + loneRequest(2, "server/discover", "") + "\n> " + discovered(2, "{}"), nil, "", Revision20260728},
+		{"refused for ever", probe + faulty(1, -32022, supports(`"2026-07-28"`)) + "\n< " + loneRequest(2, "server/discover", "") + "\n> " + faulty(2, -32022, supports(`"2026-07-28"`)),
 			nil, lists + `["2026-07-28"], this client [2026-07-28 2025-11-25 2025-06-18 2025-03-26 2024-11-05]: no (code -32022)`, ""},
 		{"refused for an old one", probe + faulty(1, -32022, supports(`"2025-11-25","2024-11-05"`)) + oldHello(2), nil, "", Revision20251125},
 		{"refused for a later one", probe + faulty(1, -32022, supports(`"2027-01-01"`)),
@@ -102,8 +102,8 @@ func TestProbe(t *testing.T) {
 			nil, lists + `[], this client [2026-07-28 2025-11-25 2025-06-18 2025-03-26 2024-11-05]: no (code -32022)`, ""},
 		{"refused for junk", probe + faulty(1, -32022, `,"data":{"supported":[1,null]}`),
 			nil, lists + `[], this client [2026-07-28 2025-11-25 2025-06-18 2025-03-26 2024-11-05]: no (code -32022)`, ""},
-		{"a result for an old one", probe + gives(1, `{"resultType":"complete","supportedVersions":["2025-06-18"],"capabilities":{}}`) + oldHello(2), nil, "", Revision20251125},
-		{"a result for a later one", probe + gives(1, `{"supportedVersions":["2027-01-01"],"capabilities":{}}`),
+		{"a result for an old one", probe + givesBack(1, `{"resultType":"complete","supportedVersions":["2025-06-18"],"capabilities":{}}`) + oldHello(2), nil, "", Revision20251125},
+		{"a result for a later one", probe + givesBack(1, `{"supportedVersions":["2027-01-01"],"capabilities":{}}`),
 			nil, lists + `["2027-01-01"], this client [2026-07-28 2025-11-25 2025-06-18 2025-03-26 2024-11-05]: mcp: invalid response: server/discover names ["2027-01-01"]`, ""},
 		{"-32020", probe + faulty(1, -32020, ""), nil, "no (code -32020)", ""},
 		{"-32021", probe + faulty(1, -32021, ""), nil, "no (code -32021)", ""},
@@ -112,9 +112,9 @@ func TestProbe(t *testing.T) {
 		{"-32600", probe + faulty(1, -32600, "") + oldHello(2), nil, "", Revision20251125},
 		{"-1", probe + faulty(1, -1, "") + oldHello(2), nil, "", Revision20251125},
 		{"12345", probe + faulty(1, 12345, "") + oldHello(2), nil, "", Revision20251125},
-		{"another result", probe + gives(1, `{}`) + oldHello(2), nil, "", Revision20251125},
-		{"silence", "< " + lone(1, "server/discover", "") + "\n. 4999ms\n. 1ms" + oldHello(2), nil, "", Revision20251125},
-		{"a late answer", "< " + lone(1, "server/discover", "") + `
+		{"another result", probe + givesBack(1, `{}`) + oldHello(2), nil, "", Revision20251125},
+		{"silence", "< " + loneRequest(1, "server/discover", "") + "\n. 4999ms\n. 1ms" + oldHello(2), nil, "", Revision20251125},
+		{"a late answer", "< " + loneRequest(1, "server/discover", "") + `
 			. 5s
 			< {"jsonrpc":"2.0","id":2,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"0"}}}
 			> ` + discovered(1, "{}") + `
@@ -122,21 +122,21 @@ func TestProbe(t *testing.T) {
 			> {"jsonrpc":"2.0","id":2,"result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"s","version":"1"}}}
 			< {"jsonrpc":"2.0","method":"notifications/initialized"}
 			`, nil, "", Revision20251125},
-		{"a late answer, and initialize is refused", "< " + lone(1, "server/discover", "") + `
+		{"a late answer, and initialize is refused", "< " + loneRequest(1, "server/discover", "") + `
 			. 5s
 			< {"jsonrpc":"2.0","id":2,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"0"}}}
 			> ` + discovered(1, "{}") + `
 			> ` + faulty(2, -32022, supports(`"2026-07-28"`)) + `
-			< ` + lone(3, "server/discover", "") + `
+			< ` + loneRequest(3, "server/discover", "") + `
 			> ` + discovered(3, "{}") + "\n", nil, "", Revision20260728},
 		{"back and forth", probe + faulty(1, -32601, "") + `
 			< {"jsonrpc":"2.0","id":2,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"0"}}}
 			> ` + faulty(2, -32022, "") + `
-			< ` + lone(3, "server/discover", "") + `
+			< ` + loneRequest(3, "server/discover", "") + `
 			> ` + faulty(3, -32601, "") + "\n", nil, "no (code -32601)", ""},
 		{"an old server, this client pinned", probe + faulty(1, -32601, ""), pinned, pinnedRefusal + "no (code -32601)", ""},
-		{"a silent one", "< " + lone(1, "server/discover", "") + "\n. 5s", pinned, pinnedRefusal + "mcp: server/discover: neither answer nor progress for 5s", ""},
-		{"one that ends", "< " + lone(1, "server/discover", "") + "\n$", pinned, pinnedRefusal + "mcp: connection closed: EOF", ""},
+		{"a silent one", "< " + loneRequest(1, "server/discover", "") + "\n. 5s", pinned, pinnedRefusal + "mcp: server/discover: neither answer nor progress for 5s", ""},
+		{"one that ends", "< " + loneRequest(1, "server/discover", "") + "\n$", pinned, pinnedRefusal + "mcp: connection closed: EOF", ""},
 		{"this client pinned to sessions", oldHello(1), []string{Revision20251125, Revision20241105}, "", Revision20251125},
 		{"so pinned, and a server of today", `
 			< {"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"0"}}}
@@ -154,7 +154,7 @@ func TestProbe(t *testing.T) {
 //
 // BASE-020 BASE-021 BASE-302
 func TestDiscoverResult(t *testing.T) {
-	ask := "< " + lone(1, "server/discover", "") + "\n> "
+	ask := "< " + loneRequest(1, "server/discover", "") + "\n> "
 	for _, c := range []struct{ result, wanted, name string }{
 		{`{"supportedVersions":["2025-11-25","2026-07-28"],"capabilities":{}}`, "", ""},
 		{`{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{},"serverInfo":{"name":"body","version":"1"}}`, "", "body"},
@@ -173,7 +173,7 @@ func TestDiscoverResult(t *testing.T) {
 		}
 		talk(t, anyEra(t, ClientOptions{Revisions: []string{Revision20260728}}, wanted, func(_ context.Context, cs *ClientSession) {
 			want(t, "name", cs.ServerInfo().Name, c.name)
-		}), ask+gives(1, c.result))
+		}), ask+givesBack(1, c.result))
 	}
 }
 
@@ -246,7 +246,7 @@ func TestBUG049ServerEndsAtProbe(t *testing.T) {
 	const initialize2 = `{"jsonrpc":"2.0","id":2,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"0"}}}`
 	const initialized = `{"jsonrpc":"2.0","method":"notifications/initialized"}`
 	hello := []string{initialize, `{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"s","version":"1"}}}`, initialized, ""}
-	probe := lone(1, "server/discover", "")
+	probe := loneRequest(1, "server/discover", "")
 	deaths(t, ClientOptions{}, "", []string{probe, "$"}, hello)
 	deaths(t, ClientOptions{}, "", []string{probe, faulty(1, -32600, ""), initialize2, "$"}, hello)
 	deaths(t, ClientOptions{}, "mcp: connection closed: EOF; tried again without it: mcp: connection closed: EOF", []string{probe, "$"}, []string{initialize, "$"})
@@ -254,8 +254,8 @@ func TestBUG049ServerEndsAtProbe(t *testing.T) {
 	deaths(t, ClientOptions{Revisions: []string{Revision20260728}}, pinnedRefusal+"mcp: connection closed: EOF", []string{probe, "$"})
 }
 
-// modern is the subject for a client over a pipe with a server of 2026-07-28.
-func modern(t *testing.T, opts ClientOptions, f func(ctx context.Context, cs *ClientSession)) func(context.Context, Conn) {
+// modernClient is the subject for a client over a pipe with a server of 2026-07-28.
+func modernClient(t *testing.T, opts ClientOptions, f func(ctx context.Context, cs *ClientSession)) func(context.Context, Conn) {
 	return anyEra(t, opts, "", func(ctx context.Context, cs *ClientSession) {
 		want(t, "revision", cs.Revision(), Revision20260728)
 		f(ctx, cs)
@@ -263,7 +263,7 @@ func modern(t *testing.T, opts ClientOptions, f func(ctx context.Context, cs *Cl
 }
 
 // callOf is a call of tool "a" with these members beside, and what a tool answers.
-func callOf(id int, more string) string { return lone(id, "tools/call", `,"name":"a"`+more) }
+func callOf(id int, more string) string { return loneRequest(id, "tools/call", `,"name":"a"`+more) }
 
 const toolDone = `{"resultType":"complete","content":[{"type":"text","text":"done"}]}`
 
@@ -276,7 +276,7 @@ func TestStatelessCalls(t *testing.T) {
 	opts := ClientOptions{Roots: []*Root{}, KeepAlive: time.Second}
 	const roots = `{"roots":{}}`
 	ask := func(id int, method, params string) string { return loneAs(id, roots, method, params) }
-	talk(t, modern(t, opts, func(ctx context.Context, cs *ClientSession) {
+	talk(t, modernClient(t, opts, func(ctx context.Context, cs *ClientSession) {
 		must(t, cs.conn.c.SetRoots(&Root{URI: "file:///a"}))
 		must(t, cs.Ping(ctx), cs.SetLoggingLevel(ctx, "warning"))
 		for _, wanted := range []string{"",
@@ -294,21 +294,21 @@ func TestStatelessCalls(t *testing.T) {
 		< `+ask(2, "server/discover", "")+`
 		> `+discovered(2, "{}")+`
 		< `+lists(3)+`
-		> `+gives(3, `{"tools":[]}`)+`
+		> `+givesBack(3, `{"tools":[]}`)+`
 		< `+lists(4)+`
-		> `+gives(4, `{"resultType":"input_required","requestState":"s","tools":[]}`)+`
+		> `+givesBack(4, `{"resultType":"input_required","requestState":"s","tools":[]}`)+`
 		< `+lists(5)+`
-		> `+gives(5, `{"resultType":"future","tools":[]}`)+`
+		> `+givesBack(5, `{"resultType":"future","tools":[]}`)+`
 		< `+lists(6)+`
-		> `+gives(6, `{"resultType":5,"tools":[]}`)+`
+		> `+givesBack(6, `{"resultType":5,"tools":[]}`)+`
 		< `+lists(7)+`
-		> `+gives(7, `{"resultType":"task","tools":[]}`)+`
+		> `+givesBack(7, `{"resultType":"task","tools":[]}`)+`
 		< `+lists(8)+`
 		> `+faulty(8, -32022, supports(`"2026-07-28"`))+`
 		< `+lists(9)+`
 		> `+faulty(9, -32022, supports(`"2026-07-28"`))+`
 		< {"jsonrpc":"2.0","id":10,"method":"prompts/get","params":{"_meta":{"io.modelcontextprotocol/clientCapabilities":`+roots+`,"io.modelcontextprotocol/clientInfo":{"name":"t","version":"0"},"io.modelcontextprotocol/logLevel":"warning","io.modelcontextprotocol/protocolVersion":"2026-07-28","k":1},"name":"p","arguments":{"x":"y"}}}
-		> `+gives(10, `{"resultType":"complete","messages":[]}`)+`
+		> `+givesBack(10, `{"resultType":"complete","messages":[]}`)+`
 		. 1h
 	`)
 }
@@ -337,8 +337,8 @@ func TestStatelessExtension(t *testing.T) {
 func TestStatelessAnswersNothing(t *testing.T) {
 	said := &journal{}
 	opts := ClientOptions{Notification: func(_ context.Context, _ *ClientSession, method string, _ json.RawMessage) { said.add("%s", method) }}
-	talk(t, modern(t, opts, func(ctx context.Context, cs *ClientSession) { must(t, cs.Ping(ctx)) }), discovers("{}", "{}")+`
-		< `+lone(2, "server/discover", "")+`
+	talk(t, modernClient(t, opts, func(ctx context.Context, cs *ClientSession) { must(t, cs.Ping(ctx)) }), discovers("{}", "{}")+`
+		< `+loneRequest(2, "server/discover", "")+`
 		> {"jsonrpc":"2.0","id":1,"method":"ping"}
 		> {"jsonrpc":"2.0","id":1,"method":"ping"}
 		> {"jsonrpc":"2.0","id":"x","method":"roots/list"}
@@ -359,8 +359,8 @@ func TestStatelessAnswersNothing(t *testing.T) {
 // is answered all the same is ignored. Before the era is known, nothing is told.
 //
 // BASE-117 BASE-118 BASE-121 BASE-124 BASE-131 BASE-139 BASE-140
-func TestStatelessCancel(t *testing.T) {
-	talk(t, modern(t, ClientOptions{Timeout: time.Minute}, func(_ context.Context, cs *ClientSession) {
+func TestStatelessGivingUp(t *testing.T) {
+	talk(t, modernClient(t, ClientOptions{Timeout: time.Minute}, func(_ context.Context, cs *ClientSession) {
 		ctx, cancel := context.WithCancelCause(context.Background())
 		time.AfterFunc(time.Second, func() { cancel(errors.New("enough")) })
 		_, err := cs.CallTool(ctx, "a", nil)
@@ -376,19 +376,19 @@ func TestStatelessCancel(t *testing.T) {
 		< `+callOf(2, "")+`
 		. 1s
 		< {"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2,"reason":"mcp: tools/call: context canceled: enough"}}
-		< `+lone(3, "server/discover", "")+`
-		> `+gives(2, toolDone)+`
+		< `+loneRequest(3, "server/discover", "")+`
+		> `+givesBack(2, toolDone)+`
 		. 1s
 		< {"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":3,"reason":"mcp: server/discover: neither answer nor progress for 1s"}}
 		< `+callOf(4, "")+`
-		> `+gives(4, toolDone)+`
+		> `+givesBack(4, toolDone)+`
 	`)
 	talk(t, func(ctx context.Context, c Conn) {
 		ctx, cancel := context.WithTimeout(ctx, time.Second)
 		defer cancel()
 		_, err := NewClient(&Implementation{Name: "t", Version: "0"}, &ClientOptions{NoTasks: true}).Connect(ctx, &ConnTransport{Conn: c})
 		checkError(t, "Connect", err, "mcp: server/discover: context deadline exceeded")
-	}, "< "+lone(1, "server/discover", "")+"\n. 1s")
+	}, "< "+loneRequest(1, "server/discover", "")+"\n. 1s")
 }
 
 // Hints come to the application as they are, or as none where they make no sense;
@@ -411,9 +411,9 @@ func TestCacheHints(t *testing.T) {
 	}
 	script := discovers("{}", `{"resources":{}}`)
 	for i, h := range hints {
-		script += "< " + lone(2+i, "resources/read", `,"uri":"x:y"`) + "\n> " + gives(2+i, `{"resultType":"complete","contents":[]`+h.members+`}`) + "\n"
+		script += "< " + loneRequest(2+i, "resources/read", `,"uri":"x:y"`) + "\n> " + givesBack(2+i, `{"resultType":"complete","contents":[]`+h.members+`}`) + "\n"
 	}
-	talk(t, modern(t, ClientOptions{}, func(ctx context.Context, cs *ClientSession) {
+	talk(t, modernClient(t, ClientOptions{}, func(ctx context.Context, cs *ClientSession) {
 		for _, h := range hints {
 			r, err := cs.ReadResource(ctx, "x:y")
 			must(t, err)
@@ -427,7 +427,7 @@ func TestCacheHints(t *testing.T) {
 }
 
 // form is a question with one text, as an input request.
-const nameForm = `{"method":"elicitation/create","params":{"message":"Who?","requestedSchema":{"type":"object","properties":{"n":{"type":"string"}}}}}`
+const whoForm = `{"method":"elicitation/create","params":{"message":"Who?","requestedSchema":{"type":"object","properties":{"n":{"type":"string"}}}}}`
 
 // A lap is what a server wants, and the members that the next request then has
 // beside those of the one before.
@@ -439,7 +439,7 @@ type lap struct{ wants, gets string }
 func rounds(caps string, list []lap) string {
 	script, gets := discovers(caps, `{"tools":{}}`), ""
 	for i, r := range list {
-		script += "< " + loneAs(2+i, caps, "tools/call", `,"name":"a","arguments":{"x":1.0}`+gets) + "\n> " + gives(2+i, r.wants) + "\n"
+		script += "< " + loneAs(2+i, caps, "tools/call", `,"name":"a","arguments":{"x":1.0}`+gets) + "\n> " + givesBack(2+i, r.wants) + "\n"
 		if gets = r.gets; strings.HasSuffix(gets, "\npause") {
 			gets = strings.TrimSuffix(gets, "\npause")
 			script += fmt.Sprintf(". %dms\n. 1ms\n", 100<<i-1)
@@ -497,7 +497,7 @@ func personOptions(asked *journal) ClientOptions {
 const personCaps = `{"roots":{},"sampling":{},"elicitation":{"form":{},"url":{}}}`
 
 // ask is a form whose message is text.
-func ask(text string) string { return strings.Replace(nameForm, "Who?", text, 1) }
+func ask(text string) string { return strings.Replace(whoForm, "Who?", text, 1) }
 
 func visitTo(text, url string) string {
 	return `{"method":"elicitation/create","params":{"mode":"url","message":"` + text + `","url":"` + url + `"}}`
@@ -523,16 +523,16 @@ func TestRounds(t *testing.T) {
 		wanted string // error
 		asked  string
 	}{
-		{"no state", []lap{{needs(`{"k":`+nameForm+`}`, ""), accepted}, done}, "", "Who?"},
-		{"a state", []lap{{needs(`{"k":`+nameForm+`}`, `"S=="`), accepted + `,"requestState":"S=="`}, done}, "", "Who?"},
-		{"an odd state", []lap{{needs(`{"k":`+nameForm+`}`, `" \u0041\/<>&\u2028é\ud800\u0000\" "`), accepted + `,"requestState":" \u0041\/<>&\u2028é\ud800\u0000\" "`}, done}, "", "Who?"},
-		{"an empty state", []lap{{needs(`{"k":`+nameForm+`}`, `""`), accepted + `,"requestState":""`}, done}, "", "Who?"},
-		{"a state of null", []lap{{needs(`{"k":`+nameForm+`}`, `null`), accepted}, done}, "", "Who?"},
+		{"no state", []lap{{needs(`{"k":`+whoForm+`}`, ""), accepted}, done}, "", "Who?"},
+		{"a state", []lap{{needs(`{"k":`+whoForm+`}`, `"S=="`), accepted + `,"requestState":"S=="`}, done}, "", "Who?"},
+		{"an odd state", []lap{{needs(`{"k":`+whoForm+`}`, `" \u0041\/<>&\u2028é\ud800\u0000\" "`), accepted + `,"requestState":" \u0041\/<>&\u2028é\ud800\u0000\" "`}, done}, "", "Who?"},
+		{"an empty state", []lap{{needs(`{"k":`+whoForm+`}`, `""`), accepted + `,"requestState":""`}, done}, "", "Who?"},
+		{"a state of null", []lap{{needs(`{"k":`+whoForm+`}`, `null`), accepted}, done}, "", "Who?"},
 		{"only a state", []lap{{needs(``, `"x"`), `,"requestState":"x"` + "\npause"}, {needs(`null`, `"y"`), `,"requestState":"y"` + "\npause"}, done}, "", ""},
 		{"no questions, and a state", []lap{{needs(`{}`, `"x"`), `,"inputResponses":{},"requestState":"x"` + "\npause"}, done}, "", ""},
 		{"no questions", []lap{{needs(`{}`, ``), `,"inputResponses":{}` + "\npause"}, done}, "", ""},
-		{"a state, and then none", []lap{{needs(`{"k":`+nameForm+`}`, `"x"`), accepted + `,"requestState":"x"`}, {needs(`{"k":`+nameForm+`}`, ""), accepted}, done}, "", "Who?; Who?"},
-		{"answers are of one round", []lap{{needs(`{"k":`+nameForm+`}`, ""), accepted}, {needs("", `"x"`), `,"requestState":"x"` + "\npause"}, done}, "", "Who?"},
+		{"a state, and then none", []lap{{needs(`{"k":`+whoForm+`}`, `"x"`), accepted + `,"requestState":"x"`}, {needs(`{"k":`+whoForm+`}`, ""), accepted}, done}, "", "Who?; Who?"},
+		{"answers are of one round", []lap{{needs(`{"k":`+whoForm+`}`, ""), accepted}, {needs("", `"x"`), `,"requestState":"x"` + "\npause"}, done}, "", "Who?"},
 		{"one after the other", []lap{{needs(`{"z":`+ask("1")+`,"a":`+sampling+`,"r":{"method":"roots/list"},"é\n":`+ask("2")+`}`, ""),
 			`,"inputResponses":{"a":{"role":"assistant","content":{"type":"text","text":"hi"},"model":"m"},"r":{"roots":[]},"z":{"action":"accept","content":{"n":"1"}},"é\n":{"action":"accept","content":{"n":"2"}}}`}, done}, "", "1; model; 2"},
 		{"declined", []lap{{needs(`{"k":`+ask("decline")+`}`, ""), `,"inputResponses":{"k":{"action":"decline"}}`}, done}, "", "decline"},
@@ -543,9 +543,9 @@ func TestRounds(t *testing.T) {
 
 		{"neither", []lap{{wants: needs("", "")}}, "mcp: invalid response: tools/call: input_required without inputRequests or requestState", ""},
 		{"both null", []lap{{wants: needs("null", "null")}}, "mcp: invalid response: tools/call: input_required without inputRequests or requestState", ""},
-		{"a state that is a number", []lap{{wants: needs(`{"k":`+nameForm+`}`, "5")}}, "mcp: invalid response: tools/call: input_required with inputRequests that are no object, or a requestState that is no string", ""},
-		{"questions in an array", []lap{{wants: needs(`[`+nameForm+`]`, `"x"`)}}, "mcp: invalid response: tools/call: input_required with inputRequests that are no object, or a requestState that is no string", ""},
-		{"an unknown kind", []lap{{wants: needs(`{"k":`+nameForm+`,"l":{"method":"foo/bar"}}`, "")}}, invalid(`"l": mcp: invalid response: "foo/bar" is no question`), ""},
+		{"a state that is a number", []lap{{wants: needs(`{"k":`+whoForm+`}`, "5")}}, "mcp: invalid response: tools/call: input_required with inputRequests that are no object, or a requestState that is no string", ""},
+		{"questions in an array", []lap{{wants: needs(`[`+whoForm+`]`, `"x"`)}}, "mcp: invalid response: tools/call: input_required with inputRequests that are no object, or a requestState that is no string", ""},
+		{"an unknown kind", []lap{{wants: needs(`{"k":`+whoForm+`,"l":{"method":"foo/bar"}}`, "")}}, invalid(`"l": mcp: invalid response: "foo/bar" is no question`), ""},
 		{"a ping", []lap{{wants: needs(`{"k":{"method":"ping"}}`, "")}}, invalid(`"k": mcp: invalid response: "ping" is no question`), ""},
 		{"a call", []lap{{wants: needs(`{"k":{"method":"tools/call","params":{"name":"a"}}}`, "")}}, invalid(`"k": mcp: invalid response: "tools/call" is no question`), ""},
 		{"no question", []lap{{wants: needs(`{"k":5}`, "")}}, invalid(`"k": mcp: invalid response: "" is no question`), ""},
@@ -562,7 +562,7 @@ func TestRounds(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			asked := &journal{}
-			talk(t, modern(t, personOptions(asked), func(ctx context.Context, cs *ClientSession) {
+			talk(t, modernClient(t, personOptions(asked), func(ctx context.Context, cs *ClientSession) {
 				r, err := cs.CallTool(ctx, "a", json.RawMessage(`{"x":1.0}`))
 				checkError(t, "CallTool", err, c.wanted)
 				if err == nil {
@@ -582,16 +582,16 @@ func TestBUG188InputResponses(t *testing.T) {
 	call := func(id int, more string) string {
 		return "\n< " + loneAs(id, personCaps, "tools/call", `,"name":"a","arguments":{"b":1}`+more) + "\n> "
 	}
-	talk(t, modern(t, personOptions(&journal{}), func(ctx context.Context, cs *ClientSession) {
+	talk(t, modernClient(t, personOptions(&journal{}), func(ctx context.Context, cs *ClientSession) {
 		for range 2 {
 			_, err := cs.CallTool(ctx, "a", map[string]int{"b": 1})
 			must(t, err)
 		}
 	}), discovers(personCaps, `{"tools":{}}`)+
-		call(2, "")+gives(2, needs(asked, `"S=="`))+
-		call(3, `,"inputResponses":{"k1":{"action":"accept","content":{"n":"m"}}},"requestState":"S=="`)+gives(3, toolDone)+
-		call(4, "")+gives(4, needs(asked, ""))+
-		call(5, `,"inputResponses":{"k1":{"action":"accept","content":{"n":"m"}}}`)+gives(5, toolDone))
+		call(2, "")+givesBack(2, needs(asked, `"S=="`))+
+		call(3, `,"inputResponses":{"k1":{"action":"accept","content":{"n":"m"}}},"requestState":"S=="`)+givesBack(3, toolDone)+
+		call(4, "")+givesBack(4, needs(asked, ""))+
+		call(5, `,"inputResponses":{"k1":{"action":"accept","content":{"n":"m"}}}`)+givesBack(5, toolDone))
 }
 
 // What a client did not declare it does not answer, and nobody is asked in part.
@@ -617,12 +617,12 @@ func TestRoundUndeclared(t *testing.T) {
 		if opts.Elicit != nil {
 			first = `"a":` + ask("1") + ","
 		}
-		talk(t, modern(t, opts, func(ctx context.Context, cs *ClientSession) {
+		talk(t, modernClient(t, opts, func(ctx context.Context, cs *ClientSession) {
 			_, err := cs.CallTool(ctx, "a", nil)
 			checkError(t, "CallTool", err, `mcp: tools/call: the server asks for "k": mcp: invalid response: the client did not declare `+c.wanted)
 		}), discovers(c.caps, `{"tools":{}}`)+`
 			< `+loneAs(2, c.caps, "tools/call", `,"name":"a"`)+`
-			> `+gives(2, needs(`{`+first+`"k":`+c.question+`}`, ""))+"\n")
+			> `+givesBack(2, needs(`{`+first+`"k":`+c.question+`}`, ""))+"\n")
 		want(t, "asked", asked.String(), "")
 	}
 }
@@ -633,7 +633,7 @@ func TestRoundUndeclared(t *testing.T) {
 func TestRoundsOfOthers(t *testing.T) {
 	asked := &journal{}
 	ask2 := func(id int, method, params string) string { return loneAs(id, personCaps, method, params) }
-	talk(t, modern(t, personOptions(asked), func(ctx context.Context, cs *ClientSession) {
+	talk(t, modernClient(t, personOptions(asked), func(ctx context.Context, cs *ClientSession) {
 		_, err := cs.GetPrompt(ctx, "p", map[string]string{"a": "b"})
 		must(t, err)
 		_, err = cs.ReadResource(ctx, "x:y")
@@ -646,17 +646,17 @@ func TestRoundsOfOthers(t *testing.T) {
 		checkError(t, "Complete", err, `mcp: invalid response: completion/complete: resultType is "input_required"`)
 	}), discovers(personCaps, `{"prompts":{},"resources":{},"completions":{}}`)+`
 		< `+ask2(2, "prompts/get", `,"name":"p","arguments":{"a":"b"}`)+`
-		> `+gives(2, needs(`{"k":`+nameForm+`}`, `"s"`))+`
+		> `+givesBack(2, needs(`{"k":`+whoForm+`}`, `"s"`))+`
 		< `+ask2(3, "prompts/get", `,"name":"p","arguments":{"a":"b"},"inputResponses":{"k":{"action":"accept","content":{"n":"Who?"}}},"requestState":"s"`)+`
-		> `+gives(3, `{"messages":[]}`)+`
+		> `+givesBack(3, `{"messages":[]}`)+`
 		< `+ask2(4, "resources/read", `,"uri":"x:y"`)+`
-		> `+gives(4, needs(`{"k":`+nameForm+`}`, ``))+`
+		> `+givesBack(4, needs(`{"k":`+whoForm+`}`, ``))+`
 		< `+ask2(5, "resources/read", `,"uri":"x:y","inputResponses":{"k":{"action":"accept","content":{"n":"Who?"}}}`)+`
-		> `+gives(5, `{"contents":[]}`)+`
+		> `+givesBack(5, `{"contents":[]}`)+`
 		< `+ask2(6, "resources/read", `,"uri":"x:y"`)+`
-		> `+gives(6, needs(`{"k":{"method":"elicitation/create","params":{}}}`, ``))+`
+		> `+givesBack(6, needs(`{"k":{"method":"elicitation/create","params":{}}}`, ``))+`
 		< `+ask2(7, "completion/complete", `,"ref":{"type":"ref/prompt","name":"p"},"argument":{"name":"a","value":""}`)+`
-		> `+gives(7, needs(`{"k":`+nameForm+`}`, ``))+`
+		> `+givesBack(7, needs(`{"k":`+whoForm+`}`, ``))+`
 	`)
 }
 
@@ -672,13 +672,13 @@ func TestRoundsAreBounded(t *testing.T) {
 			rounds = 16
 		}
 		for i := range rounds + 1 {
-			script += "< " + callOf(2+i, more) + "\n> " + gives(2+i, needs("", `"x"`)) + "\n"
+			script += "< " + callOf(2+i, more) + "\n> " + givesBack(2+i, needs("", `"x"`)) + "\n"
 			more = `,"requestState":"x"`
 			if i < rounds {
 				script += fmt.Sprintf(". %dms\n. 1ms\n", min(100<<i, 10_000)-1)
 			}
 		}
-		talk(t, modern(t, opts, func(ctx context.Context, cs *ClientSession) {
+		talk(t, modernClient(t, opts, func(ctx context.Context, cs *ClientSession) {
 			_, err := cs.CallTool(ctx, "a", nil)
 			checkError(t, "CallTool", err, fmt.Sprintf("mcp: tools/call: the server wants something more after %d rounds; ClientOptions.MaxRounds allows more", rounds))
 		}), script)
@@ -705,7 +705,7 @@ func TestRoundsBesideOthers(t *testing.T) {
 	report := func(token int, v int) string {
 		return fmt.Sprintf(`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":%d,"progress":%d}}`, token, v)
 	}
-	talk(t, modern(t, opts, func(ctx context.Context, cs *ClientSession) {
+	talk(t, modernClient(t, opts, func(ctx context.Context, cs *ClientSession) {
 		var all sync.WaitGroup
 		answer = make(chan struct{})
 		all.Go(func() {
@@ -720,16 +720,16 @@ func TestRoundsBesideOthers(t *testing.T) {
 	}), discovers(caps, `{"tools":{}}`)+`
 		< `+with(2, "")+`
 		> `+report(2, 1)+`
-		> `+gives(2, needs(`{"k":`+nameForm+`}`, `"s"`))+`
+		> `+givesBack(2, needs(`{"k":`+whoForm+`}`, `"s"`))+`
 		> `+report(2, 5)+`
 		. 1s
 		< `+loneAs(3, caps, "tools/call", `,"name":"a"`)+`
-		> `+gives(3, toolDone)+`
+		> `+givesBack(3, toolDone)+`
 		< `+with(4, `,"inputResponses":{"k":{"action":"accept","content":{"n":"Who?"}}},"requestState":"s"`)+`
 		> `+report(2, 6)+`
 		> `+report(4, 1)+`
 		> `+report(4, 2)+`
-		> `+gives(4, toolDone)+`
+		> `+givesBack(4, toolDone)+`
 	`)
 	want(t, "progress", seen.String(), "1; 1; 2")
 }
@@ -738,7 +738,7 @@ func TestRoundsBesideOthers(t *testing.T) {
 // of that.
 func TestRoundsEnd(t *testing.T) {
 	asked := &journal{}
-	talk(t, modern(t, personOptions(asked), func(_ context.Context, cs *ClientSession) {
+	talk(t, modernClient(t, personOptions(asked), func(_ context.Context, cs *ClientSession) {
 		ctx, cancel := context.WithCancelCause(context.Background())
 		time.AfterFunc(time.Second, func() { cancel(errors.New("enough")) })
 		_, err := cs.CallTool(ctx, "a", nil)
@@ -753,22 +753,22 @@ func TestRoundsEnd(t *testing.T) {
 		checkError(t, "after that", err, "mcp: connection closed: EOF")
 	}), discovers(personCaps, `{"tools":{}}`)+`
 		< `+loneAs(2, personCaps, "tools/call", `,"name":"a"`)+`
-		> `+gives(2, needs(`{"k":`+ask("wait")+`}`, ``))+`
+		> `+givesBack(2, needs(`{"k":`+ask("wait")+`}`, ``))+`
 		. 1s
 		< `+loneAs(3, personCaps, "tools/call", `,"name":"a"`)+`
-		> `+gives(3, needs(``, `"x"`))+`
+		> `+givesBack(3, needs(``, `"x"`))+`
 		. 10ms
 		< `+loneAs(4, personCaps, "tools/call", `,"name":"a"`)+`
-		> `+gives(4, needs(`{"k":`+ask("wait")+`}`, ``))+`
+		> `+givesBack(4, needs(`{"k":`+ask("wait")+`}`, ``))+`
 		. 1h
 		$
 	`)
-	talk(t, modern(t, ClientOptions{}, func(ctx context.Context, cs *ClientSession) {
+	talk(t, modernClient(t, ClientOptions{}, func(ctx context.Context, cs *ClientSession) {
 		_, err := cs.CallTool(ctx, "a", nil)
 		checkError(t, "in a pause", err, "mcp: connection closed: EOF")
 	}), discovers("{}", `{"tools":{}}`)+`
 		< `+callOf(2, "")+`
-		> `+gives(2, needs(``, `"x"`))+`
+		> `+givesBack(2, needs(``, `"x"`))+`
 		$
 	`)
 }
@@ -776,7 +776,7 @@ func TestRoundsEnd(t *testing.T) {
 // Whatever a server says that it wants, a call ends: no panic, no loop, and each
 // further request fits the schema.
 func FuzzRound(f *testing.F) {
-	for _, wants := range []string{needs(`{"k":`+nameForm+`}`, `"S"`), needs(`{}`, ``), needs(``, `"x"`), needs(`{"k":{"method":"roots/list"}}`, `null`),
+	for _, wants := range []string{needs(`{"k":`+whoForm+`}`, `"S"`), needs(`{}`, ``), needs(``, `"x"`), needs(`{"k":{"method":"roots/list"}}`, `null`),
 		needs(`{"v":`+visitTo("go", "https://a.example/")+`}`, ``), needs(`[]`, `5`), `{"resultType":"input_required"}`, `{"resultType":null}`, `{"resultType":"task","taskId":"x"}`,
 		needs(`{"a":{"method":"sampling/createMessage","params":{"messages":[],"maxTokens":1}},"b":`+ask("fail")+`}`, `"\ud800"`)} {
 		f.Add(wants)
