@@ -30,7 +30,7 @@ type guard struct {
 // newGuard makes the guard of a folder at a public origin. All it issues is kept in
 // memory, and ends with the process.
 func newGuard(file, origin string, lifetime time.Duration, s *server, log *slog.Logger) (*guard, error) {
-	g := &guard{users: &users{file}}
+	g := &guard{users: &users{path: file}}
 	switch list, err := g.users.read(); {
 	case err != nil:
 		return nil, err

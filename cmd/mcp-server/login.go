@@ -18,7 +18,7 @@ import (
 
 const (
 	sessionLifetime = 8 * time.Hour
-	maxSessions     = 10_000
+	maxSessions     = 1000
 	maxBudgets      = 10_000
 	maxForm         = 64 << 10
 )
@@ -160,9 +160,11 @@ func (l *login) open(a *account) string {
 	value, now := rand.Text(), time.Now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for key, s := range l.sessions {
-		if now.After(s.ends) || len(l.sessions) >= maxSessions {
-			delete(l.sessions, key)
+	if len(l.sessions) >= maxSessions {
+		for key, s := range l.sessions { // in no order
+			if now.After(s.ends) || len(l.sessions) >= maxSessions {
+				delete(l.sessions, key)
+			}
 		}
 	}
 	l.sessions[sha256.Sum256([]byte(value))] = session{*a, now.Add(sessionLifetime)}

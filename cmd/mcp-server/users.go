@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/pbkdf2"
 	"crypto/rand"
@@ -38,7 +39,21 @@ const (
 //	ada:pbkdf2-sha256:600000:SALT:HASH
 //
 // It is read whenever somebody is looked for, so that changes count at once.
-type users struct{ path string }
+type users struct {
+	path   string
+	rounds int // of PBKDF2; 0 means iterations, and only tests want others
+}
+
+func (u *users) cost() string { return strconv.Itoa(cmp.Or(u.rounds, iterations)) }
+
+// hash is what is kept of a password.
+func (u *users) hash(password string, salt [saltSize]byte) ([hashSize]byte, error) {
+	key, err := pbkdf2.Key(sha256.New, password, salt[:], cmp.Or(u.rounds, iterations), hashSize)
+	if err != nil {
+		return [hashSize]byte{}, err
+	}
+	return [hashSize]byte(key), nil
+}
 
 // An account is a line of the file.
 type account struct {
@@ -68,7 +83,7 @@ func (u *users) read() ([]account, error) {
 	n := 0
 	for line := range bytes.Lines(data) {
 		n++
-		a, ok := parseAccount(strings.TrimRight(string(line), "\r\n"))
+		a, ok := u.parse(strings.TrimRight(string(line), "\r\n"))
 		if !ok { // what it says is nobody's business
 			return nil, fmt.Errorf("%s: line %d is not one that %s passwd makes", u.path, n, name)
 		}
@@ -77,9 +92,9 @@ func (u *users) read() ([]account, error) {
 	return list, nil
 }
 
-func parseAccount(line string) (a account, ok bool) {
+func (u *users) parse(line string) (a account, ok bool) {
 	part := strings.Split(line, ":")
-	if len(part) != 5 || !userName.MatchString(part[0]) || part[1] != hashMethod || part[2] != strconv.Itoa(iterations) {
+	if len(part) != 5 || !userName.MatchString(part[0]) || part[1] != hashMethod || part[2] != u.cost() {
 		return a, false
 	}
 	salt, err1 := base64.StdEncoding.Strict().DecodeString(part[3])
@@ -90,9 +105,9 @@ func parseAccount(line string) (a account, ok bool) {
 	return account{part[0], [saltSize]byte(salt), [hashSize]byte(hash)}, true
 }
 
-func (a *account) String() string {
+func (u *users) line(a *account) string {
 	encode := base64.StdEncoding.EncodeToString
-	return strings.Join([]string{a.name, hashMethod, strconv.Itoa(iterations), encode(a.salt[:]), encode(a.hash[:])}, ":")
+	return strings.Join([]string{a.name, hashMethod, u.cost(), encode(a.salt[:]), encode(a.hash[:])}, ":")
 }
 
 // find returns somebody's account; nil: there is none.
@@ -120,11 +135,11 @@ func (u *users) check(name, password string) (*account, error) {
 	if !known {
 		a = &account{}
 	}
-	hash, err := pbkdf2.Key(sha256.New, password, a.salt[:], iterations, hashSize)
+	hash, err := u.hash(password, a.salt)
 	if err != nil {
 		return nil, err
 	}
-	if subtle.ConstantTimeCompare(hash, a.hash[:]) == 1 && known {
+	if subtle.ConstantTimeCompare(hash[:], a.hash[:]) == 1 && known {
 		return a, nil
 	}
 	return nil, nil
@@ -138,18 +153,16 @@ func (u *users) set(name, password string) error {
 	}
 	a := account{name: name}
 	_, _ = rand.Read(a.salt[:]) // never fails
-	hash, err := pbkdf2.Key(sha256.New, password, a.salt[:], iterations, hashSize)
-	if err != nil {
+	if a.hash, err = u.hash(password, a.salt); err != nil {
 		return err
 	}
-	a.hash = [hashSize]byte(hash)
 	var text strings.Builder
-	for _, old := range list {
-		if old.name != name {
-			fmt.Fprintln(&text, old.String())
+	for i := range list {
+		if list[i].name != name {
+			fmt.Fprintln(&text, u.line(&list[i]))
 		}
 	}
-	fmt.Fprintln(&text, a.String())
+	fmt.Fprintln(&text, u.line(&a))
 	return writePrivate(u.path, text.String())
 }
 
@@ -179,7 +192,7 @@ func passwd(ctx context.Context, args []string, in *os.File, stderr io.Writer) i
 	}
 	password, err := readPassword(ctx, in, stderr)
 	if err == nil {
-		err = (&users{args[0]}).set(args[1], password)
+		err = (&users{path: args[0]}).set(args[1], password)
 	}
 	if err != nil {
 		fmt.Fprintf(stderr, "%s: %v\n", name, err)

@@ -17,16 +17,29 @@ const (
 	other  = "battery staple"
 )
 
+// made is what passwd has made, with all its rounds.
+const made = `ada:pbkdf2-sha256:600000:PMQDxMgJpcMWo0qc7iQ/Nw==:FDAA2B1Kymr5ZI5kb/uk5zgKih9O8lDaVfNiFEypMEk=
+bob:pbkdf2-sha256:600000:CvD6LW9sKHYmEiz4beKMlw==:7yNZUQPDYnfVeUsbVGobB4xlJScur4pQDPPgSWZftQw=
+`
+
 // newUsers makes a file of two users.
 func newUsers(t testing.TB) *users {
 	t.Helper()
-	u := &users{filepath.Join(t.TempDir(), "users")}
+	u := &users{path: filepath.Join(t.TempDir(), "users")}
+	check(t, writePrivate(u.path, made))
+	return u
+}
+
+// fastUsers are the same with few rounds.
+func fastUsers(t testing.TB) *users {
+	t.Helper()
+	u := &users{path: filepath.Join(t.TempDir(), "users"), rounds: 2}
 	check(t, u.set("ada", secret))
 	check(t, u.set("bob", other))
 	return u
 }
 
-// who returns the name of the account that has a password.
+// whoHas returns the name of the account that has a password.
 func (u *users) whoHas(t *testing.T, name, password string) string {
 	t.Helper()
 	a, err := u.check(name, password)
@@ -38,7 +51,8 @@ func (u *users) whoHas(t *testing.T, name, password string) string {
 }
 
 func TestUsers(t *testing.T) {
-	u := newUsers(t)
+	equal(t, "with all rounds", newUsers(t).whoHas(t, "ada", secret), "ada")
+	u := fastUsers(t)
 	equal(t, "right", u.whoHas(t, "ada", secret), "ada")
 	equal(t, "another's password", u.whoHas(t, "ada", other), "nobody")
 	equal(t, "unknown", u.whoHas(t, "eve", secret), "nobody")
@@ -70,8 +84,6 @@ func TestUsers(t *testing.T) {
 // A file that passwd has not made is refused, without saying what is in it.
 func TestUsersRefused(t *testing.T) {
 	u := newUsers(t)
-	good, err := os.ReadFile(u.path)
-	check(t, err)
 	for _, c := range []struct{ old, new string }{
 		{":600000:", ":1000:"}, // which guesses fast
 		{"pbkdf2-sha256", "plain"},
@@ -80,7 +92,7 @@ func TestUsersRefused(t *testing.T) {
 		{"=\nbob", "\nbob"},
 		{"ada:", "\nada:"},
 	} {
-		bad := strings.Replace(string(good), c.old, c.new, 1)
+		bad := strings.Replace(made, c.old, c.new, 1)
 		check(t, os.WriteFile(u.path, []byte(bad), 0o600))
 		for _, err := range []error{u.set("eve", secret), func() error { _, err := u.check("bob", other); return err }()} {
 			if err == nil || !strings.HasPrefix(err.Error(), u.path+": line ") || !strings.HasSuffix(err.Error(), " is not one that mcp-server passwd makes") {
@@ -94,23 +106,37 @@ func TestUsersRefused(t *testing.T) {
 	}
 }
 
-// A password comes from a pipe, a line of it.
+// A password is a line; what is wrong with it is told without showing it.
+func TestReadLine(t *testing.T) {
+	for _, c := range []struct{ input, want, err string }{
+		{secret + "\n", secret, ""},
+		{secret + "\r\nmore", secret, ""},
+		{secret, secret, ""},
+		{"ÄÖÜäöüßé", "ÄÖÜäöüßé", ""},
+		{"", "", "reading the password: EOF"},
+		{"\n", "", "the password must have at least 8 characters"},
+		{"1234567\n", "", "the password must have at least 8 characters"},
+		{"äöüäöü\n", "", "the password must have at least 8 characters"},
+		{"\xff2345678\n", "", "the password must have at least 8 characters"},
+		{strings.Repeat("x", 1025) + "\n", "", "the password has more than 1024 bytes"},
+	} {
+		got, err := readLine(bufio.NewReader(strings.NewReader(c.input)))
+		if got != c.want || c.err == "" && err != nil || c.err != "" && (err == nil || err.Error() != c.err) {
+			t.Errorf("%.20q: %q, %v; want %q, %s", c.input, got, err, c.want, c.err)
+		}
+	}
+}
+
+// A password comes from a pipe.
 func TestPasswd(t *testing.T) {
-	u := &users{filepath.Join(t.TempDir(), "users")}
+	u := &users{path: filepath.Join(t.TempDir(), "users")}
 	for _, c := range []struct {
 		input  string
 		code   int
 		stderr string
 	}{
+		{"short\n", 1, "mcp-server: the password must have at least 8 characters\n"},
 		{secret + "\n", 0, ""},
-		{secret + "\r\nmore", 0, ""},
-		{secret, 0, ""},
-		{"", 1, "mcp-server: reading the password: EOF\n"},
-		{"\n", 1, "mcp-server: the password must have at least 8 characters\n"},
-		{"1234567\n", 1, "mcp-server: the password must have at least 8 characters\n"},
-		{"\xff2345678\n", 1, "mcp-server: the password must have at least 8 characters\n"},
-		{"ÄÖÜäöüßé\n", 0, ""},
-		{strings.Repeat("x", 1025) + "\n", 1, "mcp-server: the password has more than 1024 bytes\n"},
 	} {
 		in, w, err := os.Pipe()
 		check(t, err)
@@ -121,14 +147,8 @@ func TestPasswd(t *testing.T) {
 		code := passwd(context.Background(), []string{u.path, "ada"}, in, &stderr)
 		check(t, in.Close())
 		if code != c.code || stderr.String() != c.stderr {
-			t.Errorf("%.20q: %d, %q; want %d, %q", c.input, code, stderr.String(), c.code, c.stderr)
-		}
-		if password, _, _ := strings.Cut(strings.TrimRight(c.input, "\r\n"), "\r\n"); code == 0 {
-			equal(t, "who has "+password, u.whoHas(t, "ada", password), "ada")
+			t.Errorf("%q: %d, %q; want %d, %q", c.input, code, stderr.String(), c.code, c.stderr)
 		}
 	}
-	_, err := readLine(bufio.NewReader(strings.NewReader("short\n")))
-	if err == nil || strings.Contains(err.Error(), "short") {
-		t.Errorf("the error tells it: %v", err)
-	}
+	equal(t, "who has it", u.whoHas(t, "ada", secret), "ada")
 }
