@@ -78,7 +78,7 @@ func (p *program) advice(err error) string {
 	case e == nil:
 		return ""
 	case e.Status == http.StatusUnauthorized:
-		return "the server does not accept the token of -header 'Authorization: Bearer TOKEN'"
+		return "the server does not accept what -header says of who calls"
 	case e.Status == http.StatusForbidden:
 		return "the server does not let this caller, or a request to this host name, in"
 	case e.Status >= 500:
