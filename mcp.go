@@ -49,6 +49,18 @@
 //
 //	session, err := c.Connect(ctx, &mcp.HTTPTransport{URL: "http://localhost:8080"})
 //
+// # Authorization
+//
+// An [OAuthTransport] gets tokens where servers ask for them: it finds the
+// authorization server, registers, has a person log in, and keeps the tokens:
+//
+//	auth := &mcp.OAuthTransport{Login: (&mcp.LoopbackLogin{}).Login}
+//	session, err := c.Connect(ctx, &mcp.HTTPTransport{URL: url, Client: &http.Client{Transport: auth}})
+//
+// A [ProtectedResource] is the other end, for HTTPHandler.Authorize: it judges tokens
+// by a [Verifier], such as a [JWTVerifier]. A server without an authorization server
+// elsewhere can bring its own, an [AuthorizationServer].
+//
 // # Words
 //
 // A message is a request, which has an ID and gets exactly one response (a result
@@ -62,7 +74,9 @@
 // mcp.go (vocabulary), json.go (JSON text in and out), jsonrpc.go (messages and
 // peers), schema.go (JSON Schema), stdio.go (connections), uritemplate.go (RFC
 // 6570), ask.go (what servers ask of clients), server.go, client.go, streamable.go
-// and streamableclient.go (the two ends of HTTP). A file uses only what the files
+// and streamableclient.go (the two ends of HTTP), jose.go (keys, tokens and proofs
+// that are signed), oauth.go (what the parties of authorization share),
+// oauthclient.go, oauthresource.go and oauthserver.go. A file uses only what the files
 // before it declare.
 package mcp
 

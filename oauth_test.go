@@ -1168,6 +1168,10 @@ func TestHostile13Redirects(t *testing.T) {
 	}
 	mux.Handle("/private", http.RedirectHandler("https://10.0.0.1/x?secret", http.StatusFound))
 	mux.Handle("/odd", http.RedirectHandler("https://0x7f.1/", http.StatusFound))
+	mux.HandleFunc("/wide", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Location", "https://１０.0.0.1/")
+		w.WriteHeader(http.StatusFound)
+	})
 	mux.Handle("/plain", http.RedirectHandler("http://h.example/", http.StatusFound))
 	mux.Handle("/user", http.RedirectHandler("http://u:secret@"+server.Listener.Addr().String()+"/found", http.StatusFound))
 	mux.Handle("/file", http.RedirectHandler("file:///etc/passwd", http.StatusFound))
@@ -1186,6 +1190,7 @@ func TestHostile13Redirects(t *testing.T) {
 		{"/loop", "trouble $/loop: more than 5 redirects", "/loop" + sent + strings.Repeat("; /loop"+on, 5)},
 		{"/private", `trouble $/private: not allowed here: "https://10.0.0.1/x" has a private or special address`, "/private" + sent},
 		{"/odd", `trouble $/odd: not allowed here: "https://0x7f.1/" has a private or special address`, "/odd" + sent},
+		{"/wide", `trouble $/wide: not allowed here: "https://%EF%BC%91%EF%BC%90.0.0.1/" is not an absolute https URL`, "/wide" + sent},
 		{"/plain", `trouble $/plain: not allowed here: "http://h.example/" is not https`, "/plain" + sent},
 		{"/user", `trouble $/user: not allowed here: "$/found" has user info`, "/user" + sent},
 		{"/file", `trouble $/file: not allowed here: "file:///etc/passwd" is not an absolute https URL`, "/file" + sent},

@@ -191,8 +191,11 @@ func (c OAuthClient) LogValue() slog.Value { return slog.StringValue(fmt.Sprint(
 // want of authorization, a token is got and the request repeated, once for each token.
 // Many requests that are refused at the same time cause one login.
 func (t *OAuthTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.Header.Get("Authorization") != "" {
+		return t.base().RoundTrip(r)
+	}
 	c := t.call(r)
-	if r.Header.Get("Authorization") != "" || origin(r.URL) != origin(c.s.url) {
+	if origin(r.URL) != origin(c.s.url) { // the token is not for it
 		return t.base().RoundTrip(r)
 	}
 	if err := c.keepBody(); err != nil {
@@ -403,11 +406,6 @@ func (c *authCall) unauthorized(w *wish, used *tokenRecord) (*tokenRecord, error
 		c.t.spoil(c.ctx, c.s, used) // what it can be refreshed to is no better
 		return nil, ended(ErrUnauthorized, "the server refuses the token that was just obtained for it%s", w)
 	}
-	if c.background {
-		if err := c.s.refusal(); err != nil {
-			return nil, err
-		}
-	}
 	token, err := c.fly("login", newer, func() (*tokenRecord, error) { return c.authorize(w, used) })
 	if token != nil {
 		c.fresh, c.nonced = token.local, false
@@ -537,7 +535,11 @@ func (c *authCall) stepUpTo(asked []string, w *wish, used *tokenRecord) (*tokenR
 	if err != nil {
 		return nil, err
 	}
-	token, err := c.obtain(d, asked, cmp.Or(c.s.now(), used), true)
+	former := cmp.Or(c.s.now(), used)
+	if all := c.t.scopesFor(d, asked, former, true); used != nil && coversScopes(used.Requested, all) && coversScopes(used.Granted, all) {
+		return nil, lacks("the application does not ask for them")
+	}
+	token, err := c.obtain(d, asked, former, true)
 	if errors.Is(err, ErrLoginDeclined) {
 		c.t.deny(operation)
 	}
@@ -1029,6 +1031,7 @@ type registration struct {
 	key    *Key
 	place  string // its key in the store
 	stored bool   // it was found there
+	free   bool   // the application does not say where it belongs
 }
 
 // Format keeps the secret to itself.
@@ -1081,8 +1084,8 @@ func (t *OAuthTransport) given(ctx context.Context, d *discovery) (*registration
 			continue
 		}
 		issuer := c.Issuer
-		if issuer == "" {
-			issuer = t.boundIssuer(ctx, c.ID, d.key)
+		if issuer == "" { // the first one that it is used at
+			issuer = cmp.Or(string(t.loadText(ctx, storeKey("client", c.ID))), d.key)
 		}
 		if issuer != d.key && issuer != d.meta.Issuer {
 			if c.Issuer == "" || len(c.Servers) > 0 {
@@ -1090,7 +1093,7 @@ func (t *OAuthTransport) given(ctx context.Context, d *discovery) (*registration
 			}
 			continue
 		}
-		g := &registration{Kind: clientGiven, Issuer: d.key, ID: c.ID, Secret: c.Secret, key: c.Key}
+		g := &registration{Kind: clientGiven, Issuer: d.key, ID: c.ID, Secret: c.Secret, key: c.Key, free: c.Issuer == ""}
 		var err error
 		if g.Method, err = chooseMethod(c.Method, g, d.meta); err != nil {
 			return nil, ended(ErrNoClient, "client %q at %s: %w", c.ID, d.meta.Issuer, err)
@@ -1101,17 +1104,6 @@ func (t *OAuthTransport) given(ctx context.Context, d *discovery) (*registration
 		return nil, ended(ErrMismatch, "the server's authorization server is %q, and the client is registered at %q", d.meta.Issuer, elsewhere)
 	}
 	return nil, nil
-}
-
-// boundIssuer is the issuer that a client belongs to which does not say: the first one
-// that it was used at.
-func (t *OAuthTransport) boundIssuer(ctx context.Context, id, issuer string) string {
-	place := storeKey("client", id)
-	if data := t.loadText(ctx, place); len(data) > 0 {
-		return string(data)
-	}
-	t.save(ctx, place, []byte(issuer))
-	return issuer
 }
 
 // checkMove refuses to take a client that was registered beforehand from one
@@ -1525,6 +1517,9 @@ func (c *authCall) login(d *discovery, scopes []string) (*tokenRecord, error) {
 	if c.t.Login == nil {
 		return nil, ended(ErrUnauthorized, "a login is needed, and OAuthTransport.Login is nil")
 	}
+	if err := c.s.refusal(); err != nil && c.background {
+		return nil, err
+	}
 	for again := false; ; again = true {
 		if c.cause.logins.Load() >= maxLogins {
 			return nil, ended(ErrUnauthorized, "%d logins for one call were not enough", maxLogins)
@@ -1617,6 +1612,9 @@ type grantCall struct {
 func (g *grantCall) ask(ctx context.Context, endpoint string, form url.Values, client *registration, key *Key, required bool) (*tokenRecord, error) {
 	if !g.d.unnamed {
 		form.Set("resource", g.d.resource)
+	}
+	if client.free {
+		g.t.save(ctx, storeKey("client", client.ID), []byte(g.d.key))
 	}
 	a, err := g.d.out.token(ctx, endpoint, form, client.auth(g.d.meta.Issuer), proverFor(key, &g.t.nonces))
 	if err != nil {
@@ -2402,8 +2400,8 @@ func browserCommand(system, text string) ([]string, error) {
 // A PromptLogin logs people in who have their browser on another machine: it shows
 // them the URL, and they paste the one that they were sent to.
 type PromptLogin struct {
-	In  io.Reader // a line is read for each login
-	Out io.Writer
+	In  io.Reader // a line is read for each login; nil means os.Stdin
+	Out io.Writer // nil means os.Stderr
 	// RedirectURI is where people are sent to; nothing needs to answer there. Empty means
 	// http://localhost/callback.
 	RedirectURI string
@@ -2426,13 +2424,20 @@ func (p *PromptLogin) Login(ctx context.Context, l *Login) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(p.Out, "To log in to %s, open this page in a browser:\n\n%s\n\nThen paste the address of the page that you are sent to, even if it cannot be shown:\n", l.Server, u)
+	in, out := p.In, p.Out
+	if in == nil {
+		in = os.Stdin
+	}
+	if out == nil {
+		out = os.Stderr
+	}
+	_, err = fmt.Fprintf(out, "To log in to %s, open this page in a browser:\n\n%s\n\nThen paste the address of the page that you are sent to, even if it cannot be shown:\n", l.Server, u)
 	if err != nil {
 		return err
 	}
 	p.mu.Lock()
 	if p.in == nil {
-		p.in = bufio.NewReader(p.In)
+		p.in = bufio.NewReader(in)
 	}
 	if p.line == nil {
 		line := make(chan pasted, 1)

@@ -435,6 +435,68 @@ func TestBUG140ExpiryIsAbsolute(t *testing.T) {
 	})
 }
 
+// AUTH-214 AUTH-219: every kind of client can refresh in another process, but one that the application has no more
+func TestOAuthRefreshByKindOfClient(t *testing.T) {
+	key, err := GenerateKey("")
+	must(t, err)
+	given := OAuthClient{ID: "mine", Secret: "s"}
+	for _, c := range []struct {
+		name           string
+		first, restart func(tr *OAuthTransport)
+		methods        []string
+		want           string // how the client authenticates; empty: it does not refresh
+	}{
+		{"given", func(tr *OAuthTransport) { tr.Clients = []OAuthClient{given} }, nil, []string{authPost}, "mine s"},
+		{"given with a key", func(tr *OAuthTransport) { tr.Clients = []OAuthClient{{Issuer: worldIssuer, ID: "mine", Key: key}} }, nil, []string{authJWT}, " JWT"},
+		{"given no more", func(tr *OAuthTransport) { tr.Clients = []OAuthClient{given} }, func(*OAuthTransport) {}, []string{authPost}, ""},
+		{"a document", func(tr *OAuthTransport) { tr.MetadataURL = "https://app.test/c" }, nil, []string{authNone}, "https://app.test/c "},
+		{"another document", func(tr *OAuthTransport) { tr.MetadataURL = "https://app.test/c" }, func(tr *OAuthTransport) { tr.MetadataURL = "https://app.test/d" }, []string{authNone}, ""},
+		{"registered", func(*OAuthTransport) {}, nil, []string{authPost}, "registered-1 s"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newWorld(t)
+			w.issuer["client_id_metadata_document_supported"], w.issuer["token_endpoint_auth_methods_supported"] = true, c.methods
+			w.client["client_secret"], w.answer["refresh_token"] = "s", "refresh-1"
+			store := &FileStore{Dir: t.TempDir()}
+			tr := w.transport()
+			tr.Store = store
+			c.first(tr)
+			mustPost(t, tr, "hello token-1")
+			files, err := os.ReadDir(store.Dir)
+			must(t, err)
+			for _, f := range files { // the application's secrets are its own affair
+				if text, _ := os.ReadFile(filepath.Join(store.Dir, f.Name())); c.name != "registered" && strings.Contains(string(text), `"secret"`) {
+					t.Errorf("%s: stored %s", c.name, text)
+				}
+			}
+			time.Sleep(2 * time.Hour)
+			again := &OAuthTransport{Base: w, Outbound: w, Store: store}
+			restart := c.restart
+			if restart == nil {
+				restart = c.first
+			}
+			restart(again)
+			w.journal()
+			got, err := post(t, again, "{}")
+			if c.want == "" {
+				if err != nil || got != "401 " || len(w.journal()) != 1 {
+					t.Errorf("%s: got %q, %v", c.name, got, err)
+				}
+				return
+			}
+			_, form := w.last("as.test/token")
+			auth := form.Get("client_id") + " " + form.Get("client_secret")
+			if form.Has("client_assertion") {
+				auth += "JWT"
+				checkAssertionOf(t, form, key, worldIssuer)
+			}
+			if err != nil || got != "hello token-2" || auth != c.want {
+				t.Errorf("%s: got %q, %v, authenticated with %q", c.name, got, err, auth)
+			}
+		})
+	}
+}
+
 // AUTH-217 AUTH-242 HOSTILE-47
 func TestBUG143RefreshTokenDead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -867,6 +929,18 @@ func TestOAuthStepUpDeclined(t *testing.T) {
 	})
 }
 
+// AUTH-155: what the application does not want is not asked for again and again
+func TestOAuthStepUpFiltered(t *testing.T) {
+	w := newWorld(t)
+	w.scoped(map[string]string{"call": "write"})
+	tr := w.transport()
+	tr.FilterScopes = func(s []string) []string { return slices.DeleteFunc(s, func(s string) bool { return s == "write" }) }
+	_, err := post(t, tr, "call")
+	if !errors.Is(err, ErrInsufficientScope) || !strings.HasSuffix(err.Error(), `"write": the application does not ask for them`) || len(w.scopesAsked()) != 1 {
+		t.Errorf("asked for %q: %v", w.scopesAsked(), err)
+	}
+}
+
 // AUTH-249: others use the old token while a person gives more
 func TestOAuthStepUpBesideOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -1284,7 +1358,7 @@ func TestOAuthGrantStepsUp(t *testing.T) {
 
 // AUTH-391 AUTH-392 AUTH-393 AUTH-394 AUTH-395 AUTH-396 AUTH-397 AUTH-398 AUTH-399 AUTH-400 AUTH-401
 func TestOAuthEnterpriseGrant(t *testing.T) {
-	assertion := newMint(t, "ES256", "k").token(members{"exp": time.Now().Add(time.Hour).Unix()})
+	assertion := newMint(t, "ES256", "k").token(members{"exp": time.Now().Add(5 * time.Hour).Unix()})
 	expired := newMint(t, "ES256", "k").token(members{"exp": time.Now().Add(-time.Hour).Unix()})
 	good := `{"access_token":"id-jag","issued_token_type":"` + tokenTypeIDJAG + `","token_type":"N_A"}`
 	for _, c := range []struct {
@@ -1351,6 +1425,14 @@ func TestOAuthEnterpriseGrant(t *testing.T) {
 			want = url.Values{"grant_type": {grantJWT}, "assertion": {"id-jag"}, "resource": {worldServer}, "scope": {"a"}}
 			if id, secret, _ := r.BasicAuth(); form.Encode() != want.Encode() || id != "at-as" || secret != "s" {
 				t.Errorf("asked as %q with %s, want %s", id, form.Encode(), want.Encode())
+			}
+			s := tr.server(&url.URL{Scheme: "https", Host: "mcp.test", Path: "/mcp"})
+			old := *s.now()
+			old.Expires = old.Obtained // it expires, and both steps are made again, before a request is refused
+			s.set(&old)
+			mustPost(t, tr, "hello token-2")
+			if said := w.journal(); !slices.Equal(said[len(said)-3:], []string{"POST idp.test/token 200", "POST as.test/token 200", "POST mcp.test/mcp 200"}) || tally(said, "POST mcp.test/mcp") != 1 {
+				t.Errorf("requests were %q", said)
 			}
 			for key, data := range tr.memory.m {
 				if strings.Contains(string(data), "id-jag") || strings.Contains(string(data), assertion) {
@@ -1890,7 +1972,7 @@ func TestOAuthShowsNoSecrets(t *testing.T) {
 	}
 }
 
-// AUTH-205 AUTH-011 AUTH-012 HOSTILE-53: a session of the package's own client
+// AUTH-205 AUTH-011 AUTH-012: a session of the package's own client
 func TestOAuthSession(t *testing.T) {
 	s := NewServer(&Implementation{Name: "s", Version: "0"}, nil)
 	h := &HTTPHandler{Server: s}

@@ -604,6 +604,33 @@ func TestOAuthFindsResource(t *testing.T) {
 	}
 }
 
+// AUTH-026
+func TestBUG127TwoResources(t *testing.T) {
+	w := newWorld(t)
+	w.routes["mcp.test/.well-known/oauth-protected-resource"] = fixed(200, `{"resource":"https://mcp.test","authorization_servers":["https://evil.test"]}`)
+	mustPost(t, w.transport(), "hello token-1")
+	w.expect(loginRequests...)
+	if r, _ := w.last("as.test/authorize"); r.URL.Query().Get("resource") != worldServer {
+		t.Errorf("asked for %s", r.URL.RawQuery)
+	}
+}
+
+// AUTH-030 AUTH-032
+func TestBUG128ResourceAbove(t *testing.T) {
+	for resource, want := range map[string]bool{"https://mcp.test": true, "https://mcp.test/mcp/": true, "https://other.test": false, "https://mcp.test/m": false} {
+		for _, lenient := range []bool{true, false} {
+			w := newWorld(t)
+			w.resource["resource"] = resource
+			tr := w.transport()
+			tr.Lenient = lenient
+			_, err := post(t, tr, "{}")
+			if (err == nil) != (want && lenient) || err != nil && !errors.Is(err, ErrMismatch) {
+				t.Errorf("%s (lenient: %v): %v", resource, lenient, err)
+			}
+		}
+	}
+}
+
 // findsServer logs in where the authorization servers are what routes say, and returns
 // the places that were asked for metadata, and the error.
 func findsServer(t *testing.T, tr *OAuthTransport, w *world, issuers []string, documents map[string]string) ([]string, error) {
@@ -937,6 +964,23 @@ func TestOAuthClientIsBound(t *testing.T) {
 	}
 }
 
+// AUTH-101: a login that fails binds nothing
+func TestOAuthClientIsFree(t *testing.T) {
+	w := newWorld(t)
+	tr := w.transport()
+	tr.Clients = []OAuthClient{{ID: "mine"}}
+	tr.Login = func(ctx context.Context, l *Login) error {
+		_, err := l.Begin(ctx, worldBack)
+		return cmpError(err, ErrLoginDeclined)
+	}
+	if _, err := post(t, tr, "{}"); !errors.Is(err, ErrLoginDeclined) {
+		t.Fatal(err)
+	}
+	w.move()
+	tr.Login = w.login
+	mustPost(t, tr, "hello token-1")
+}
+
 // move makes https://as2.test the authorization server, and all tokens invalid.
 func (w *world) move() {
 	w.set(func() {
@@ -1115,7 +1159,7 @@ func TestBUG136RegistrationAnswers200(t *testing.T) {
 	}
 }
 
-// AUTH-117 AUTH-118 AUTH-120
+// AUTH-117 AUTH-118 AUTH-120 AUTH-125
 func TestOAuthRegistrationRequest(t *testing.T) {
 	w := newWorld(t)
 	w.issuer["token_endpoint_auth_methods_supported"] = []string{authPost, authBasic, authNone}
@@ -1129,6 +1173,19 @@ func TestOAuthRegistrationRequest(t *testing.T) {
 	}
 	w.checkRegistration(`{"client_name":"n","redirect_uris":["http://127.0.0.1:7777/callback","http://localhost:1/x"],"grant_types":["authorization_code"],` +
 		`"response_types":["code"],"token_endpoint_auth_method":"none","application_type":"native","scope":"s","client_uri":"https://a.test","contacts":["c"],"software_id":"i"}`)
+	key, err := GenerateKey("")
+	must(t, err)
+	w = newWorld(t)
+	w.issuer["token_endpoint_auth_methods_supported"] = []string{authNone, authJWT}
+	w.client["token_endpoint_auth_method"] = authJWT
+	tr = w.transport()
+	tr.MetadataKey = key
+	mustPost(t, tr, "hello token-1")
+	w.checkRegistration(`{"client_name":"MCP client","redirect_uris":["http://127.0.0.1:7777/callback"],"grant_types":["authorization_code","refresh_token"],` +
+		`"response_types":["code"],"token_endpoint_auth_method":"private_key_jwt","application_type":"native","jwks":{"keys":[` + string(key.Public()) + `]}}`)
+	if _, form := w.last("as.test/token"); !form.Has("client_assertion") {
+		t.Errorf("authenticated with %s", form.Encode())
+	}
 	for _, c := range []struct {
 		uris []string
 		want string

@@ -1652,7 +1652,7 @@ func TestHTTPNoFallback(t *testing.T) {
 
 // BUG-118: what is no stream of HTTP+SSE is told beside what Streamable HTTP got.
 //
-// EDGE-203 EDGE-204
+// EDGE-203 EDGE-204 AUTH-209 HOSTILE-52
 func TestBUG118NoOldTransport(t *testing.T) {
 	const refusal = `mcp: initialize: POST http://mcp.test/mcp: the server answered 405 Method Not Allowed; HTTP+SSE is not there either: `
 	for _, c := range []struct {

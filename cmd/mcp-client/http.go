@@ -24,10 +24,15 @@ func (p *program) httpTransport(text string) (*mcp.HTTPTransport, error) {
 	if err != nil || u.Host == "" {
 		return nil, usagef("the URL of the server cannot be understood")
 	}
-	p.note("connecting to: " + (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String())
+	p.note("connecting to: " + bareURL(text))
 	t := &mcp.HTTPTransport{URL: text, Client: &http.Client{}, Header: p.header}
 	if p.trace {
 		t.Client.Transport = &httpTracer{p.screen}
+	}
+	if p.header.Get("Authorization") == "" {
+		if t.Client.Transport, err = p.authorized(t.Client.Transport); err != nil {
+			return nil, err
+		}
 	}
 	return t, nil
 }
@@ -55,15 +60,25 @@ func (f headers) Set(text string) error {
 	return nil
 }
 
-// advice is what the person can do about an HTTP answer that is none of the protocol.
-func advice(err error) string {
+// advice is what the person can do about an answer that is none of the protocol, or about
+// a login that failed.
+func (p *program) advice(err error) string {
 	var e *mcp.HTTPError
-	if !errors.As(err, &e) {
+	switch errors.As(err, &e); {
+	case errors.Is(err, mcp.ErrLoginDeclined):
+		return "nothing was allowed; the next call asks again"
+	case errors.Is(err, mcp.ErrDiscovery):
+		return "if you have a token, -header 'Authorization: Bearer TOKEN' tells it"
+	case errors.Is(err, mcp.ErrNoClient):
+		return "register a client with the authorization server, and tell it with -client-id, and -client-secret-file if it has a secret"
+	case errors.Is(err, mcp.ErrInsufficientScope):
+		return "whoever you logged in as may not be allowed that; mcp-client logout URL lets you log in as somebody else"
+	case errors.Is(err, mcp.ErrMismatch):
+		return "nothing was sent, since these must be equal; if it is another name of the server, use that one, else tell those who run it"
+	case e == nil:
 		return ""
-	}
-	switch {
 	case e.Status == http.StatusUnauthorized:
-		return "the server wants to know who calls: -header 'Authorization: Bearer TOKEN' tells it"
+		return "the server does not accept what -header says of who calls"
 	case e.Status == http.StatusForbidden:
 		return "the server does not let this caller, or a request to this host name, in"
 	case e.Status >= 500:

@@ -96,13 +96,13 @@ func TestHTTPErrors(t *testing.T) {
 		code   int
 		stderr string // after the status
 	}{
-		{401, exitProtocol, "mcp-client: the server wants to know who calls: -header 'Authorization: Bearer TOKEN' tells it\n"},
+		{401, exitProtocol, "mcp-client: the server does not accept what -header says of who calls\n"},
 		{403, exitProtocol, "mcp-client: the server does not let this caller, or a request to this host name, in\n"},
 		{410, exitProtocol, ""},
 		{502, exitConnection, "mcp-client: the server, or a proxy before it, cannot serve now\n"},
 	} {
 		web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", c.status) }))
-		new(trial).with(dial).run("-q", "tools", web.URL+"/mcp?key=secret").is(t, c.code, "", fmt.Sprintf(
+		new(trial).with(dial).run("-q", "-header", "Authorization: Bearer secret", "tools", web.URL+"/mcp?key=secret").is(t, c.code, "", fmt.Sprintf(
 			"mcp-client: initialize: POST %s/mcp: the server answered %d %s (text/plain; charset=utf-8): \"no\\n\"\n%s",
 			web.URL, c.status, http.StatusText(c.status), c.stderr))
 		web.Close()

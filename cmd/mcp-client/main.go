@@ -10,6 +10,10 @@
 // the last one. Run mcp-client -h for the subcommands and flags. Flags may stand
 // before or after the subcommand, up to "--".
 //
+// Where a server over HTTP wants to know who calls, the person logs in with the browser,
+// after a question. Tokens are kept in the folder mcp-client of the user's configuration,
+// and refreshed, until logout gives them up.
+//
 //	mcp-client tools -- mcp-server ~/notes
 //	mcp-client tools http://localhost:8080/mcp
 //	mcp-client call search query=milk -- mcp-server ~/notes
@@ -83,6 +87,9 @@ type program struct {
 	signals  <-chan os.Signal
 	// dial makes the way to the server from a command or a URL.
 	dial func(p *program, target []string) (mcp.Transport, error)
+	// config returns the folder of the user's configuration, and browse shows a page.
+	config func() (string, error)
+	browse func(ctx context.Context, url string) error
 }
 
 type flags struct {
@@ -96,15 +103,18 @@ type flags struct {
 	timeout time.Duration
 	roots   []string
 	header  http.Header
+	auth
 }
 
 // A command is a subcommand.
 type command struct {
 	name, args, help string
 	min, max         int // number of arguments
-	// run does it; nil for what needs no server and has alone.
+	// run does it; nil for what needs no server and has alone, or just its URL and has
+	// apart.
 	run   func(ctx context.Context, j *job) error
 	alone func(ctx context.Context, p *program) error
+	apart func(ctx context.Context, p *program, server string) error
 	// listen adds what else is wanted from the server.
 	listen func(p *program, o *mcp.ClientOptions)
 }
@@ -128,6 +138,7 @@ var commands = []command{
 	{name: "prompt", args: "NAME [KEY=VALUE…]", help: "get a prompt", min: 1, max: anyNumber, run: prompt},
 	{name: "complete", args: "REF ARG VALUE [KEY=VALUE…]", help: "suggest values for an argument; REF is prompt:NAME or a URI template, KEY=VALUE the arguments that are known", min: 3, max: anyNumber, run: complete},
 	{name: "watch", args: "URI", help: "tell of updates of a resource until interrupted", min: 1, max: 1, run: watch, listen: listenForUpdates},
+	{name: "logout", help: "give up the tokens for a server, here and at its authorization server", apart: logout},
 	{name: "demo", help: "build the folder server of this module and show every feature with it", alone: runDemo},
 }
 
@@ -141,6 +152,8 @@ func main() {
 		person:   &person{open: openTerminal},
 		signals:  signals,
 		dial:     dial,
+		config:   os.UserConfigDir,
+		browse:   mcp.OpenBrowser,
 	}
 	os.Exit(p.run(os.Args[1:]))
 }
@@ -173,7 +186,7 @@ func (p *program) finish(ctx context.Context, err error) int {
 		p.screen.line("mcp-client: interrupted")
 	case err != nil:
 		p.screen.line("mcp-client: " + strings.TrimPrefix(err.Error(), "mcp: "))
-		if a := advice(err); a != "" {
+		if a := p.advice(err); a != "" {
 			p.screen.line("mcp-client: " + a)
 		}
 	}
@@ -201,7 +214,7 @@ func exitCode(ctx context.Context, err error) int {
 		return exitTool
 	case errors.As(err, &usage):
 		return exitUsage
-	case errors.As(err, &answered), errors.Is(err, mcp.ErrInvalidResponse), errors.Is(err, mcp.ErrNotOffered),
+	case errors.As(err, &answered), errors.Is(err, mcp.ErrInvalidResponse), errors.Is(err, mcp.ErrNotOffered), errors.Is(err, mcp.ErrUnauthorized),
 		errors.As(err, &overHTTP) && overHTTP.Status < 500:
 		return exitProtocol
 	}
@@ -219,6 +232,8 @@ func (p *program) do(ctx context.Context, args []string) error {
 		return err
 	case cmd.alone != nil:
 		return cmd.alone(ctx, p)
+	case cmd.apart != nil:
+		return cmd.apart(ctx, p, target[0])
 	}
 	o, err := p.options()
 	if err != nil {
@@ -291,8 +306,17 @@ func (p *program) parse(line []string) (cmd *command, args, target []string, err
 		return nil, nil, nil, headerErr
 	case len(target) > 1 && isURL(target[0]):
 		return nil, nil, nil, usagef("the server is a URL or a command, not both")
-	case p.header != nil && (len(target) == 0 || !isURL(target[0])):
+	case len(target) > 0 && isURL(target[0]): // all flags are fine
+	case cmd.apart != nil:
+		return nil, nil, nil, usagef("%s is for servers over HTTP", cmd.name)
+	case p.header != nil:
 		return nil, nil, nil, usagef("-header is for servers over HTTP")
+	case p.auth.given():
+		return nil, nil, nil, usagef("-client-id, -client-secret-file, -no-browser and -scope are for servers over HTTP")
+	}
+	switch {
+	case p.secretFile != "" && p.clientID == "":
+		return nil, nil, nil, usagef("-client-secret-file is for -client-id")
 	case p.level != "" && !slices.Contains(levels, p.level):
 		return nil, nil, nil, usagef("-level must be one of %s, not %q", strings.Join(levels, ", "), p.level)
 	case p.timeout < 0:
@@ -320,6 +344,13 @@ func (p *program) flagSet(headerErr *error) *flag.FlagSet {
 	fs.SetOutput(io.Discard)
 	fs.BoolVar(&p.help, "h", false, "show this help")
 	fs.BoolVar(&p.help, "help", false, "likewise")
+	fs.StringVar(&p.clientID, "client-id", "", "log in as the client `ID`, which was registered with the authorization server beforehand")
+	fs.StringVar(&p.secretFile, "client-secret-file", "", "the secret of that client is in `FILE`")
+	fs.BoolVar(&p.noBrowser, "no-browser", false, "log in with a browser on another machine: show the page's URL, and ask for the one it leads to")
+	fs.Func("scope", "ask also for `SCOPE` when logging in; may be given several times", func(scope string) error {
+		p.scopes = append(p.scopes, strings.Fields(scope)...)
+		return nil
+	})
 	fs.Var(headers{&p.header, headerErr}, "header", "send the header `'Name: value'` with every request over HTTP; may be given several times")
 	fs.BoolVar(&p.json, "json", false, "print JSON for scripts: one value a line, an item of a list or a result each")
 	fs.StringVar(&p.level, "level", "", "ask for log messages from `LEVEL` on; they are shown on stderr")
@@ -331,7 +362,7 @@ func (p *program) flagSet(headerErr *error) *flag.FlagSet {
 	})
 	fs.DurationVar(&p.timeout, "timeout", 0, "how long each request may take, such as 30s; 0: an hour, and 5 minutes without a sign of life")
 	fs.BoolVar(&p.trace, "trace", false, "show on stderr what goes over the wire")
-	fs.BoolVar(&p.yes, "yes", false, "accept every elicitation, with the defaults of its form")
+	fs.BoolVar(&p.yes, "yes", false, "accept every elicitation, with the defaults of its form, and log in where that is wanted")
 	return fs
 }
 
@@ -359,8 +390,11 @@ func (c *command) synopsis() string {
 	if c.args != "" {
 		text += " " + c.args
 	}
-	if c.run != nil {
+	switch {
+	case c.run != nil:
 		text += " -- COMMAND ARGS... | URL"
+	case c.apart != nil:
+		text += " URL"
 	}
 	return text
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -196,6 +197,9 @@ type trial struct {
 	signals  chan os.Signal
 	dial     func(*program, []string) (mcp.Transport, error) // nil: to the test server
 	hear     func(text string)                               // gets what is written to stdout and stderr
+	config   string                                          // folder; "": one that does not exist
+	browse   func(ctx context.Context, url string) error     // nil: none may be opened
+	open     func() (io.Reader, io.Writer, error)            // nil: by typed
 
 	code                   int
 	stdout, stderr, screen buffer // screen is the person's
@@ -210,6 +214,13 @@ func (tr *trial) run(line ...string) *trial {
 			}
 			return strings.NewReader(tr.typed), &tr.screen, nil
 		}}}
+	p.config = func() (string, error) { return cmp.Or(tr.config, filepath.Join("there", "is", "none")), nil }
+	if tr.open != nil {
+		p.person.open = tr.open
+	}
+	if p.browse = tr.browse; p.browse == nil {
+		p.browse = func(context.Context, string) error { panic("no browser may be opened") }
+	}
 	var server sync.WaitGroup
 	if p.dial == nil {
 		p.dial = func(p *program, _ []string) (mcp.Transport, error) {
@@ -356,6 +367,12 @@ func TestCommandLine(t *testing.T) {
 		{"tools http://?key=secret", "the URL of the server cannot be understood"},
 		{"-header A:secret tools -- x", "-header is for servers over HTTP"},
 		{"-header A:secret demo", "-header is for servers over HTTP"},
+		{"-client-id x tools -- x", "-client-id, -client-secret-file, -no-browser and -scope are for servers over HTTP"},
+		{"-no-browser demo", "-client-id, -client-secret-file, -no-browser and -scope are for servers over HTTP"},
+		{"-client-secret-file x tools http://h/mcp", "-client-secret-file is for -client-id"},
+		{"logout", "which server? usage: mcp-client [flags] logout URL"},
+		{"logout -- x", "logout is for servers over HTTP"},
+		{"logout now http://h/mcp", "usage: mcp-client [flags] logout URL"},
 		{"-header secret tools http://h/mcp", "-header must be 'Name: value'"},
 		{"-header /:secret tools http://h/mcp", "-header must be 'Name: value'"},
 		{"-header A:sec\x00ret tools http://h/mcp", "-header must be 'Name: value'"},

@@ -40,7 +40,7 @@ func overHTTP(t *testing.T, ctx context.Context, args ...string) *served {
 // read reads stderr, up to the URL and then on.
 func (s *served) read(stderr io.Reader) {
 	in := bufio.NewScanner(stderr)
-	if !in.Scan() || !strings.HasPrefix(in.Text(), "mcp-server: serving at http://127.0.0.1:") {
+	if !in.Scan() || !regexp.MustCompile(`^mcp-server: serving at https?://[a-z0-9.:]+/mcp$`).MatchString(in.Text()) {
 		s.t.Fatalf("the first line of stderr is %q", in.Text())
 	}
 	_, s.url, _ = strings.Cut(in.Text(), " at ")

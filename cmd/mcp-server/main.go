@@ -3,9 +3,16 @@
 //
 //	mcp-server [-read-only] [-v] DIR
 //	mcp-server -http :8080 [-sse] [-allow-host NAME] [-allow-origin ORIGIN] DIR
+//	mcp-server -http :8080 -auth FILE [-public URL] [-token-lifetime DURATION] DIR
+//	mcp-server passwd FILE NAME
 //
-// Over HTTP it serves at /mcp, on this machine unless ADDR has a host. Nobody is
-// asked who they are. SIGTERM and SIGINT let running calls finish for a while.
+// Over HTTP it serves at /mcp, on this machine unless ADDR has a host. SIGTERM and SIGINT
+// let running calls finish for a while.
+//
+// With -auth people log in and say what their clients may do: the server is its own
+// authorization server. FILE has the users, whom passwd adds. Without it nobody is asked
+// who they are. What was allowed is kept in memory: when the process ends, clients are
+// strangers again.
 //
 // Every file is a resource; tools search, read, write and sum them up; prompts
 // explain a file or review a folder. Nothing outside of the folder can be reached,
@@ -13,9 +20,10 @@
 // outside of those.
 //
 // The files, in reading order: main.go (flags, and what the server says of itself),
-// http.go, folder.go (paths, and what a request may reach), content.go (files as
-// content), resources.go, watch.go (subscriptions), tools.go, write.go (the tools
-// that change files), prompts.go.
+// http.go, auth.go (what -auth adds), login.go (the page, and who has logged in),
+// users.go (the file of users, and passwd; with hide_*.go), folder.go (paths, and what a
+// request may reach), content.go (files as content), resources.go, watch.go
+// (subscriptions), tools.go, write.go (the tools that change files), prompts.go.
 package main
 
 import (
@@ -54,6 +62,9 @@ func main() {
 
 // run is the command. Once it serves, only the connection writes to stdout.
 func run(ctx context.Context, args []string, connect func() mcp.Conn, stdout, stderr io.Writer) int {
+	if len(args) > 0 && args[0] == "passwd" {
+		return passwd(ctx, args[1:], os.Stdin, stderr)
+	}
 	flags := flag.NewFlagSet(name, flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
 	readOnly := flags.Bool("read-only", false, "offer no tool that changes files")
@@ -64,8 +75,13 @@ func run(ctx context.Context, args []string, connect func() mcp.Conn, stdout, st
 	flags.BoolVar(&o.sse, "sse", false, "also serve clients that know only HTTP+SSE of 2024-11-05, under /sse")
 	flags.Var((*texts)(&o.hosts), "allow-host", "let the server be reached under this `NAME`; may be given several times")
 	flags.Var((*texts)(&o.origins), "allow-origin", "let pages of this `ORIGIN`, such as https://app.example.com, use the server; may be given several times")
+	flags.StringVar(&o.auth, "auth", "", "let only those in whom a user of `FILE` has allowed it; see "+name+" passwd")
+	flags.StringVar(&o.public, "public", "", "with -auth, the `URL` that the server's origin has for clients; http://localhost:PORT if left out")
+	flags.DurationVar(&o.lifetime, "token-lifetime", 0, "with -auth, how long a client may go on before it comes for a new token; an hour if left out")
 	usage := func(w io.Writer) {
-		fmt.Fprintf(w, "usage: %s [flags] DIR\n\nServes the folder DIR over the Model Context Protocol, on stdin and stdout or over HTTP.\n\n", name)
+		fmt.Fprintf(w, "usage: %s [flags] DIR\n       %[1]s passwd FILE NAME\n\n"+
+			"Serves the folder DIR over the Model Context Protocol, on stdin and stdout or over HTTP.\n"+
+			"passwd gives the user NAME of FILE a password, for -auth FILE.\n\n", name)
 		flags.SetOutput(w)
 		flags.PrintDefaults()
 	}
@@ -91,11 +107,11 @@ func run(ctx context.Context, args []string, connect func() mcp.Conn, stdout, st
 	if *verbose {
 		log = slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	}
-	err = serve(ctx, flags.Arg(0), *readOnly, log, func(ctx context.Context, s *mcp.Server) error {
+	err = serve(ctx, flags.Arg(0), *readOnly, log, func(ctx context.Context, s *server) error {
 		if o.addr != "" {
 			return o.serve(ctx, s, stderr)
 		}
-		return s.Run(ctx, connect())
+		return s.mcp.Run(ctx, connect())
 	})
 	if err != nil {
 		fmt.Fprintf(stderr, "%s: %v\n", name, err)
@@ -116,7 +132,7 @@ func (t *texts) Set(text string) error {
 
 // serve serves a folder until the client is gone or ctx ends, which both are good
 // ends.
-func serve(ctx context.Context, dir string, readOnly bool, log *slog.Logger, run func(context.Context, *mcp.Server) error) error {
+func serve(ctx context.Context, dir string, readOnly bool, log *slog.Logger, run func(context.Context, *server) error) error {
 	f, err := openFolder(dir)
 	if err != nil {
 		return err
@@ -125,7 +141,7 @@ func serve(ctx context.Context, dir string, readOnly bool, log *slog.Logger, run
 	s := newServer(f, readOnly, log)
 	defer s.watch.close()
 	log.Info("serving", "folder", f.path, "read-only", readOnly)
-	err = run(ctx, s.mcp)
+	err = run(ctx, s)
 	if ctx.Err() != nil {
 		log.Info("interrupted")
 		return nil
@@ -135,17 +151,21 @@ func serve(ctx context.Context, dir string, readOnly bool, log *slog.Logger, run
 
 // A server is a folder with what is offered of it.
 type server struct {
-	folder *folder
-	mcp    *mcp.Server
-	watch  *watcher
-	log    *slog.Logger
+	folder   *folder
+	readOnly bool
+	mcp      *mcp.Server
+	watch    *watcher
+	log      *slog.Logger
+	// require returns an error unless the caller has the scopes. nil: all callers have all
+	// of them. It is set before the server serves.
+	require func(r *mcp.Request, scopes ...string) error
 
 	changing sync.Mutex // held from the last look at a file until it is changed
 }
 
 // newServer registers what is offered; what is wrong with that, Run says.
 func newServer(f *folder, readOnly bool, log *slog.Logger) *server {
-	s := &server{folder: f, log: log}
+	s := &server{folder: f, readOnly: readOnly, log: log}
 	s.watch = newWatcher(s.stamp, s.changed)
 	s.mcp = mcp.NewServer(&mcp.Implementation{
 		Name: name, Title: "Folder", Version: version,

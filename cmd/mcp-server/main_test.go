@@ -221,7 +221,8 @@ func runs(args ...string) (code int, stdout, stderr string) {
 
 func TestFlags(t *testing.T) {
 	dir := files{"f": ""}.write(t)
-	usage := "usage: mcp-server [flags] DIR\n"
+	usage := "usage: mcp-server [flags] DIR\n       mcp-server passwd FILE NAME\n"
+	origin := "mcp-server: -public must be an origin, such as https://mcp.example.com, and https unless it is localhost\n" + usage
 	for _, c := range []struct {
 		args           []string
 		code           int
@@ -235,7 +236,20 @@ func TestFlags(t *testing.T) {
 		{nil, 2, "", "mcp-server: want one folder, got 0 arguments\n" + usage},
 		{[]string{dir, dir}, 2, "", "mcp-server: want one folder, got 2 arguments\n" + usage},
 		{[]string{"-x", dir}, 2, "", "mcp-server: flag provided but not defined: -x\n" + usage},
-		{[]string{"-sse", dir}, 2, "", "mcp-server: -sse, -allow-host and -allow-origin are for -http\n" + usage},
+		{[]string{"-sse", dir}, 2, "", "mcp-server: -sse, -allow-host, -allow-origin and -auth are for -http\n" + usage},
+		{[]string{"-auth", "users", dir}, 2, "", "mcp-server: -sse, -allow-host, -allow-origin and -auth are for -http\n" + usage},
+		{[]string{"-public", "https://a.example", dir}, 2, "", "mcp-server: -public and -token-lifetime are for -auth\n" + usage},
+		{[]string{"-http", ":0", "-token-lifetime", "1m", dir}, 2, "", "mcp-server: -public and -token-lifetime are for -auth\n" + usage},
+		{[]string{"-http", ":0", "-auth", "users", "-token-lifetime", "-1m", dir}, 2, "", "mcp-server: -token-lifetime must not be negative\n" + usage},
+		{[]string{"-http", ":0", "-auth", "users", "-sse", dir}, 2, "", "mcp-server: -sse is for clients that cannot log in, so that it does not go with -auth\n" + usage},
+		{[]string{"-http", "203.0.113.1:1", "-auth", "users", dir}, 2, "", "mcp-server: -auth needs -public, unless the server is on this machine only\n" + usage},
+		{[]string{"-http", ":0", "-auth", "users", "-public", "http://a.example", dir}, 2, "", origin},
+		{[]string{"-http", ":0", "-auth", "users", "-public", "https://a.example/path", dir}, 2, "", origin},
+		{[]string{"-http", ":0", "-auth", "users", "-public", "https://u:p@a.example", dir}, 2, "", origin},
+		{[]string{"-http", ":0", "-auth", filepath.Join(dir, "none"), dir}, 1, "", "mcp-server: open "},
+		{[]string{"-http", ":0", "-auth", filepath.Join(dir, "f"), dir}, 1, "", "mcp-server: " + filepath.Join(dir, "f") + " has no user: mcp-server passwd makes one\n"},
+		{[]string{"passwd"}, 2, "", "usage: mcp-server passwd FILE NAME\n"},
+		{[]string{"passwd", "users", "a:b"}, 2, "", "usage: mcp-server passwd FILE NAME\n"},
 		{[]string{"-http", "8080", dir}, 2, "", "mcp-server: address 8080: missing port in address\n" + usage},
 		{[]string{"-http", "203.0.113.1:1", dir}, 1, "", "mcp-server: listen tcp 203.0.113.1:1: "},
 		{[]string{filepath.Join(dir, "none")}, 1, "", "mcp-server: lstat "},

@@ -31,10 +31,13 @@ const (
 // A handler is a tool's function. Its view is closed when it returns.
 type handler[In, Out any] func(ctx context.Context, r *mcp.Request, v *view, in In) (Out, error)
 
-// addTool registers a tool that reaches only what its request may reach. Its
-// failures are logged to the client.
+// addTool registers a tool that reaches only what its request may reach, for callers who
+// may use it. Its failures are logged to the client.
 func addTool[In, Out any](s *server, t *mcp.Tool, h handler[In, Out]) {
 	_ = mcp.AddTool(s.mcp, t, func(ctx context.Context, r *mcp.Request, in In) (out Out, err error) {
+		if err := s.permit(r, t); err != nil {
+			return out, err // nothing may be said before, so that it still has a status of its own
+		}
 		v, err := s.folder.view(ctx, r)
 		if err == nil {
 			defer v.close()
