@@ -49,6 +49,17 @@
 //
 //	session, err := c.Connect(ctx, &mcp.HTTPTransport{URL: "http://localhost:8080"})
 //
+// # Revisions
+//
+// Two eras of the protocol differ in how they begin. Up to 2025-11-25 a client opens
+// a session with initialize; from 2026-07-28 on each request stands alone, and a
+// server that wants something of the client says so in a result, which the client
+// answers with another request. A Server serves both at once, with the same
+// handlers; a client finds out what the server speaks. A tool whose Execution says so
+// may run as a task in either era: the call is answered at once, and
+// [ClientSession.CallTool] waits for the end of the task, or [ClientSession.StartTool]
+// hands it out.
+//
 // # Authorization
 //
 // An [OAuthTransport] gets tokens where servers ask for them: it finds the
@@ -73,8 +84,10 @@
 //
 // mcp.go (vocabulary), json.go (JSON text in and out), jsonrpc.go (messages and
 // peers), schema.go (JSON Schema), stdio.go (connections), uritemplate.go (RFC
-// 6570), ask.go (what servers ask of clients), server.go, client.go, streamable.go
-// and streamableclient.go (the two ends of HTTP), jose.go (keys, tokens and proofs
+// 6570), mirror.go (what of a request stands in headers, too), ask.go (what servers
+// ask of clients), server.go, client.go, tasks.go, stateless.go (the two edges of the
+// stateless era), streamable.go and streamableclient.go (the two ends of HTTP), jose.go
+// (keys, tokens and proofs
 // that are signed), oauth.go (what the parties of authorization share),
 // oauthclient.go, oauthresource.go and oauthserver.go. A file uses only what the files
 // before it declare.
