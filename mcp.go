@@ -87,10 +87,9 @@
 // 6570), mirror.go (what of a request stands in headers, too), ask.go (what servers
 // ask of clients), server.go, client.go, tasks.go, stateless.go (the two edges of the
 // stateless era), streamable.go and streamableclient.go (the two ends of HTTP), jose.go
-// (keys, tokens and proofs
-// that are signed), oauth.go (what the parties of authorization share),
-// oauthclient.go, oauthresource.go and oauthserver.go. A file uses only what the files
-// before it declare.
+// (keys, tokens and proofs that are signed), oauth.go (what the parties of
+// authorization share), oauthclient.go, oauthresource.go and oauthserver.go. A file
+// uses only what the files before it declare.
 package mcp
 
 import (
