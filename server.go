@@ -166,7 +166,6 @@ type TaskRecord struct {
 	PollInterval  time.Duration
 	Questions     []TaskQuestion        `json:",omitempty"` // that are open
 	Answers       map[string]TaskAnswer `json:",omitempty"` // by name of the question
-	Names         []string              `json:",omitempty"` // of all questions ever
 	Result        json.RawMessage       `json:",omitempty"` // nil: none
 	Error         *Error                `json:",omitempty"` // nil: none
 	ToolFailed    bool                  // Result is that of a tool, and has IsError

@@ -57,23 +57,17 @@ func (t *TaskRecord) move(to TaskStatus, message string) error {
 }
 
 // ask adds questions to those that the requestor has to answer, in the words of the
-// revision that the task was made in. A name is never used twice.
-func (t *TaskRecord) ask(questions []Question, rev revision) (names []string, err error) {
+// revision that the task was made in. Their names are used once: see Request.name.
+func (t *TaskRecord) ask(questions []Question, rev revision) error {
 	for i := range questions {
 		method, params := questions[i].method()
 		raw, err := appendJSON(nil, params, rev)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		name := questions[i].Name
-		for n := 2; slices.Contains(t.Names, name); n++ {
-			name = questions[i].Name + "-" + strconv.Itoa(n)
-		}
-		t.Names = append(t.Names, name)
-		t.Questions = append(t.Questions, TaskQuestion{Name: name, Method: method, Params: raw})
-		names = append(names, name)
+		t.Questions = append(t.Questions, TaskQuestion{Name: questions[i].Name, Method: method, Params: raw})
 	}
-	return names, t.move(TaskInputRequired, "")
+	return t.move(TaskInputRequired, "")
 }
 
 // answer takes an answer. One for a question that is not open is ignored.
@@ -94,8 +88,10 @@ func (t *TaskRecord) answer(name string, a TaskAnswer) error {
 }
 
 // withdraw takes questions back that nobody waits for any more.
-func (t *TaskRecord) withdraw(names []string) error {
-	t.Questions = slices.DeleteFunc(t.Questions, func(q TaskQuestion) bool { return slices.Contains(names, q.Name) })
+func (t *TaskRecord) withdraw(questions []Question) error {
+	for i := range questions {
+		t.Questions = slices.DeleteFunc(t.Questions, func(q TaskQuestion) bool { return q.Name == questions[i].Name })
+	}
 	if len(t.Questions) > 0 || t.Status == TaskWorking {
 		return nil
 	}
@@ -137,7 +133,7 @@ func (t *TaskRecord) size() int {
 
 func (t *TaskRecord) clone() *TaskRecord {
 	c := *t
-	c.Questions, c.Names, c.Answers = slices.Clone(t.Questions), slices.Clone(t.Names), maps.Clone(t.Answers)
+	c.Questions, c.Answers = slices.Clone(t.Questions), maps.Clone(t.Answers)
 	return &c
 }
 
@@ -524,26 +520,22 @@ func (t *runningTask) watch(ctx context.Context) {
 
 // ask asks the requestor through the record, and waits for all answers.
 func (t *runningTask) ask(ctx context.Context, r *Request, questions []Question) ([]Answer, error) {
-	var names []string
-	rec, err := t.update(ctx, func(rec *TaskRecord) (err error) {
-		names, err = rec.ask(questions, r.rev)
-		return err
-	})
-	for err == nil && !answeredAll(rec, names) {
+	rec, err := t.update(ctx, func(rec *TaskRecord) error { return rec.ask(questions, r.rev) })
+	for err == nil && slices.ContainsFunc(questions, func(q Question) bool { _, ok := rec.Answers[q.Name]; return !ok }) {
 		if rec, err = t.store.Wait(ctx, t.owner, t.id, rec.Version); err == nil && rec.Status.Over() {
 			err = errTaskOver
 		}
 	}
 	if err != nil {
-		_, _ = t.update(context.WithoutCancel(ctx), func(rec *TaskRecord) error { return rec.withdraw(names) })
+		_, _ = t.update(context.WithoutCancel(ctx), func(rec *TaskRecord) error { return rec.withdraw(questions) })
 		return nil, cmp.Or(context.Cause(ctx), fmt.Errorf("mcp: asking for a task: %w", err))
 	}
 	if t.tell != nil {
 		t.tell(rec)
 	}
 	answers := make([]Answer, len(questions))
-	for i, name := range names {
-		a := rec.Answers[name]
+	for i := range questions {
+		a := rec.Answers[questions[i].Name]
 		if a.Error != nil {
 			method, _ := questions[i].method()
 			return nil, &refusal{method, a.Error}
@@ -557,10 +549,6 @@ func (t *runningTask) ask(ctx context.Context, r *Request, questions []Question)
 		}
 	}
 	return answers, nil
-}
-
-func answeredAll(rec *TaskRecord, names []string) bool {
-	return !slices.ContainsFunc(names, func(n string) bool { _, ok := rec.Answers[n]; return !ok })
 }
 
 // A taskVoice speaks for a request that has become a task: in the session era through

@@ -124,7 +124,7 @@ func taskServer(t testing.TB, opts *ServerOptions) *Server {
 	return s
 }
 
-// asksName asks who is there, by a name that stays the same.
+// asksName asks who is there, twice if need be.
 func asksName(ctx context.Context, r *Request, in jobInput) (string, error) {
 	if in.MS > 0 {
 		var cancel context.CancelFunc
@@ -132,7 +132,7 @@ func asksName(ctx context.Context, r *Request, in jobInput) (string, error) {
 		defer cancel()
 	}
 	for range 2 {
-		answers, err := r.Ask(ctx, Question{Name: "who", Elicit: nameForm})
+		answers, err := r.Ask(ctx, Question{Elicit: nameForm})
 		switch {
 		case errors.Is(err, context.DeadlineExceeded):
 			_, err = works(context.WithoutCancel(ctx), r, jobInput{MS: 1000})
@@ -197,11 +197,10 @@ func talkTasks(t *testing.T, s *Server, rev, script string) {
 }
 
 // Which states lead to which, and what each step does.
-// FEAT-380 FEAT-385 FEAT-386 FEAT-389 FEAT-448 FEAT-459
+// FEAT-380 FEAT-385 FEAT-386 FEAT-389 FEAT-448
 func TestTaskStates(t *testing.T) {
 	ask := func(r *TaskRecord) error {
-		_, err := r.ask([]Question{{Name: "q", Elicit: nameForm}}, newest)
-		return err
+		return r.ask([]Question{{Name: "q", Elicit: nameForm}}, newest)
 	}
 	steps := []struct {
 		name string
@@ -213,7 +212,7 @@ func TestTaskStates(t *testing.T) {
 			TaskWorking: TaskWorking, TaskInputRequired: TaskWorking, TaskCompleted: TaskCompleted, TaskFailed: TaskFailed, TaskCancelled: TaskCancelled}},
 		{"answer another", func(r *TaskRecord) error { return r.answer("x", TaskAnswer{}) }, map[TaskStatus]TaskStatus{
 			TaskWorking: TaskWorking, TaskInputRequired: TaskInputRequired, TaskCompleted: TaskCompleted, TaskFailed: TaskFailed, TaskCancelled: TaskCancelled}},
-		{"withdraw", func(r *TaskRecord) error { return r.withdraw([]string{"q"}) }, map[TaskStatus]TaskStatus{
+		{"withdraw", func(r *TaskRecord) error { return r.withdraw([]Question{{Name: "q"}}) }, map[TaskStatus]TaskStatus{
 			TaskWorking: TaskWorking, TaskInputRequired: TaskWorking}},
 		{"complete", func(r *TaskRecord) error { return r.finish(json.RawMessage("{}"), "", nil) }, map[TaskStatus]TaskStatus{
 			TaskWorking: TaskCompleted, TaskInputRequired: TaskCompleted}},
@@ -256,13 +255,6 @@ func TestTaskStates(t *testing.T) {
 			}
 		}
 	})
-	r := &TaskRecord{Status: TaskWorking}
-	for range 3 {
-		must(t, ask(r), r.answer(r.Names[len(r.Names)-1], TaskAnswer{}))
-	}
-	if got := strings.Join(r.Names, " "); got != "q q-2 q-3" {
-		t.Errorf("names %q", got)
-	}
 }
 
 // A record goes through JSON without loss.
@@ -271,7 +263,7 @@ func TestTaskRecordJSON(t *testing.T) {
 		Created: time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC), Updated: time.Date(2026, 1, 2, 3, 4, 5, 7, time.UTC), TTL: time.Hour, PollInterval: time.Second,
 		Questions: []TaskQuestion{{Name: "q", Method: methodElicit, Params: json.RawMessage(`{"message":"m"}`), Claimed: time.Date(2026, 1, 2, 3, 4, 5, 8, time.UTC)}, {Name: "p"}},
 		Answers:   map[string]TaskAnswer{"a": {Result: json.RawMessage(`{"action":"accept"}`)}, "b": {Error: &Error{Code: -1, Message: "no", Data: json.RawMessage(`[1.0]`)}}},
-		Names:     []string{"a", "b", "q"}, Result: json.RawMessage(`{"content":[]}`), Error: &Error{Code: 5, Message: "e"}, ToolFailed: true}
+		Result:    json.RawMessage(`{"content":[]}`), Error: &Error{Code: 5, Message: "e"}, ToolFailed: true}
 	for _, rec := range []*TaskRecord{full, {}} {
 		text, err := json.Marshal(rec)
 		must(t, err)
@@ -320,8 +312,8 @@ func TestTaskStoreBounds(t *testing.T) {
 	for i, id := range ids3[:3] {
 		_, err := store.Update(t.Context(), "", id, func(r *TaskRecord) error {
 			if i == 0 {
-				_, err := r.ask([]Question{{Name: "q", Roots: true}, {Name: "p", Roots: true}}, newest)
-				return errors.Join(err, r.answer("q", TaskAnswer{Result: big}))
+				return errors.Join(r.ask([]Question{{Name: "q", Roots: true}, {Name: "p", Roots: true}}, newest),
+					r.answer("q", TaskAnswer{Result: big}))
 			}
 			return r.finish(big, "", nil)
 		})
@@ -334,10 +326,8 @@ func TestTaskStoreBounds(t *testing.T) {
 	}
 	answer := func(id string) error {
 		_, err := store.Update(t.Context(), "", id, func(r *TaskRecord) error {
-			if _, err := r.ask([]Question{{Name: "q", Roots: true}, {Name: "p", Roots: true}}, newest); err != nil {
-				return err
-			}
-			return r.answer("q", TaskAnswer{Result: json.RawMessage(big[:len(big)-2])})
+			return errors.Join(r.ask([]Question{{Name: "q", Roots: true}, {Name: "p", Roots: true}}, newest),
+				r.answer("q", TaskAnswer{Result: json.RawMessage(big[:len(big)-20])}))
 		})
 		return err
 	}
@@ -762,7 +752,7 @@ func TestTaskExtension(t *testing.T) {
 	}
 }
 
-// FEAT-455 FEAT-456 FEAT-457 FEAT-458 FEAT-460 FEAT-462 FEAT-463 E3.9 E3.10 E3.18 E3.19
+// FEAT-455 FEAT-456 FEAT-457 FEAT-458 FEAT-459 FEAT-460 FEAT-462 FEAT-463 E3.9 E3.10 E3.18 E3.19
 func TestTaskUpdate(t *testing.T) {
 	const (
 		get    = `"method":"tasks/get","params":{"taskId":"t1",⟪task⟫}}`
@@ -803,13 +793,13 @@ func TestTaskUpdate(t *testing.T) {
 		> {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"ask",⟪task⟫}}
 		< {"jsonrpc":"2.0","id":1,"result":{"resultType":"task",⟪=⟫,⟨t1 working 0 0⟩}}
 		> {"jsonrpc":"2.0","id":2,`+get+`
-		< {"jsonrpc":"2.0","id":2,"result":{"resultType":"complete",⟪=⟫,⟨t1 input_required 0 0⟩,"inputRequests":{"who":`+ask+`}}}
-		> {"jsonrpc":"2.0","id":3,`+update+`{"who":{"action":"decline"}}}}
+		< {"jsonrpc":"2.0","id":2,"result":{"resultType":"complete",⟪=⟫,⟨t1 input_required 0 0⟩,"inputRequests":{"1":`+ask+`}}}
+		> {"jsonrpc":"2.0","id":3,`+update+`{"1":{"action":"decline"}}}}
 		< {"jsonrpc":"2.0","id":3,`+ack+`
-		> {"jsonrpc":"2.0","id":4,`+update+`{"who":`+accept+`}}}
+		> {"jsonrpc":"2.0","id":4,`+update+`{"1":`+accept+`}}}
 		< {"jsonrpc":"2.0","id":4,`+ack+`
 		> {"jsonrpc":"2.0","id":5,`+get+`
-		< {"jsonrpc":"2.0","id":5,"result":{"resultType":"complete",⟪=⟫,⟨t1 input_required 0 0⟩,"inputRequests":{"who-2":`+ask+`}}}
+		< {"jsonrpc":"2.0","id":5,"result":{"resultType":"complete",⟪=⟫,⟨t1 input_required 0 0⟩,"inputRequests":{"2":`+ask+`}}}
 	`)
 	// What the client of the call cannot answer is not asked.
 	talkTasks(t, taskServer(t, nil), Revision20260728, `
@@ -916,7 +906,7 @@ func TestTaskSubscription(t *testing.T) {
 		. 1s
 		> {"jsonrpc":"2.0","id":9,"method":"subscriptions/listen","params":{"notifications":{"taskIds":["foreign","t1","unknown","t1"]},⟪task⟫}}
 		< {"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{`+sub+`,"notifications":{"taskIds":["t1"]}}}
-		< {"jsonrpc":"2.0","method":"notifications/tasks","params":{`+sub+`,⟨t1 input_required 0 0⟩,"inputRequests":{"who":{"method":"elicitation/create","params":{`+nameQuestion+`}}}}}
+		< {"jsonrpc":"2.0","method":"notifications/tasks","params":{`+sub+`,⟨t1 input_required 0 0⟩,"inputRequests":{"1":{"method":"elicitation/create","params":{`+nameQuestion+`}}}}}
 		> {"jsonrpc":"2.0","id":2,"method":"tasks/cancel","params":{"taskId":"t1",⟪task⟫}}
 		~ {"jsonrpc":"2.0","id":2,"result":{"resultType":"complete",⟪=⟫}}
 		~ {"jsonrpc":"2.0","method":"notifications/tasks","params":{`+sub+`,⟨t1 cancelled 0 1 cancelled by the requestor⟩}}
