@@ -78,7 +78,7 @@ var steps = []step{
 	{"Sampling", "the server asks the client's model; here a script answers", (*demo).sampling},
 	{"Roots", "the client says in which folders it works, and when they change", (*demo).rootsChanged},
 	{"An old revision", "the same server speaks with a client of 2024", (*demo).oldRevision},
-	{"HTTP", "one server for many clients, each with a session of its own", (*demo).overHTTP},
+	{"HTTP", "one server for many clients, each with roots of its own", (*demo).overHTTP},
 }
 
 // runDemo builds the server, makes a sample folder, and goes through the steps.

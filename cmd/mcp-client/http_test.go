@@ -30,13 +30,13 @@ func overHTTP(t *testing.T, s *mcp.Server) []string {
 // The trace shows messages and the end of the session, and no secret: no header, no
 // query, no session id.
 func TestTraceHTTP(t *testing.T) {
-	const messages = `--> {"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"sampling":{},"elicitation":{"form":{},"url":{}}},"clientInfo":{"name":"mcp-client","title":"Command-line client","version":"1.0.0"}}}
-<-- {"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25",`
-	const call = `--> {"jsonrpc":"2.0","id":5,"method":"tools/call","params":{"_meta":{"progressToken":5},"name":"log","arguments":{}}}
+	const messages = `--> {"jsonrpc":"2.0","id":2,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"sampling":{},"elicitation":{"form":{},"url":{}}},"clientInfo":{"name":"mcp-client","title":"Command-line client","version":"1.0.0"}}}
+<-- {"jsonrpc":"2.0","id":2,"result":{"protocolVersion":"2025-11-25",`
+	const call = `--> {"jsonrpc":"2.0","id":6,"method":"tools/call","params":{"_meta":{"progressToken":6},"name":"log","arguments":{}}}
 <-- {"jsonrpc":"2.0","method":"notifications/message","params":{"level":"error","data":{"msg":"large"}}}
-<-- {"jsonrpc":"2.0","id":5,"result":{"content":[{"type":"text","text":"logged"}]}}
+<-- {"jsonrpc":"2.0","id":6,"result":{"content":[{"type":"text","text":"logged"}]}}
 `
-	for i, url := range overHTTP(t, newTestServer(&watcher{})) {
+	for i, url := range overHTTP(t, newTestServer(&watcher{}, mcp.Revisions()[1:]...)) {
 		tr := new(trial).with(dial).run("-trace", "-q", "-header", "X-Key: secret", "call", "log", url+"?key=secret")
 		got := tr.stderr.String()
 		// What listens to the server is written by another goroutine.
@@ -103,17 +103,17 @@ func TestHTTPErrors(t *testing.T) {
 	} {
 		web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no", c.status) }))
 		new(trial).with(dial).run("-q", "-header", "Authorization: Bearer secret", "tools", web.URL+"/mcp?key=secret").is(t, c.code, "", fmt.Sprintf(
-			"mcp-client: initialize: POST %s/mcp: the server answered %d %s (text/plain; charset=utf-8): \"no\\n\"\n%s",
+			"mcp-client: server/discover: POST %s/mcp: the server answered %d %s (text/plain; charset=utf-8): \"no\\n\"\n%s",
 			web.URL, c.status, http.StatusText(c.status), c.stderr))
 		web.Close()
 		new(trial).with(dial).run("-q", "-header", "K: secret", "tools", web.URL+"/mcp?key=secret").is(t, exitConnection, "", fmt.Sprintf(
-			"mcp-client: initialize: Post %q: dial tcp %s: connect: connection refused\n", web.URL+"/mcp", strings.TrimPrefix(web.URL, "http://")))
+			"mcp-client: server/discover: Post %q: dial tcp %s: connect: connection refused\n", web.URL+"/mcp", strings.TrimPrefix(web.URL, "http://")))
 	}
 }
 
 // A server that forgets the session is told of it again, and the person learns of it.
 func TestRenewed(t *testing.T) {
-	s := newTestServer(&watcher{})
+	s := newTestServer(&watcher{}, mcp.Revisions()[1:]...)
 	var h atomic.Pointer[mcp.HTTPHandler]
 	h.Store(&mcp.HTTPHandler{Server: s})
 	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

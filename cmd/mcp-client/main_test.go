@@ -54,11 +54,12 @@ type everyType struct {
 const testPNG = "\x89PNG\r\n\x1a\n"
 
 // newTestServer is a server with something of everything.
-func newTestServer(w *watcher) *mcp.Server {
+func newTestServer(w *watcher, revisions ...string) *mcp.Server {
 	var s *mcp.Server
 	s = mcp.NewServer(&mcp.Implementation{Name: "tester", Title: "A \x1b[31mserver", Version: "7"}, &mcp.ServerOptions{
 		Instructions: "Be kind.",
 		PageSize:     2,
+		Revisions:    revisions,
 		Complete: func(_ context.Context, _ *mcp.Request, p *mcp.CompleteParams) (*mcp.Completion, error) {
 			value := p.Argument.Value + "da"
 			if p.Context != nil {
@@ -200,6 +201,7 @@ type trial struct {
 	config   string                                          // folder; "": one that does not exist
 	browse   func(ctx context.Context, url string) error     // nil: none may be opened
 	open     func() (io.Reader, io.Writer, error)            // nil: by typed
+	speaks   []string                                        // the revisions of the test server; nil: all
 
 	code                   int
 	stdout, stderr, screen buffer // screen is the person's
@@ -225,7 +227,7 @@ func (tr *trial) run(line ...string) *trial {
 	if p.dial == nil {
 		p.dial = func(p *program, _ []string) (mcp.Transport, error) {
 			ours, theirs := mcp.Pipe()
-			server.Go(func() { _ = newTestServer(&tr.w).Run(context.Background(), theirs) })
+			server.Go(func() { _ = newTestServer(&tr.w, tr.speaks...).Run(context.Background(), theirs) })
 			return &mcp.ConnTransport{Conn: p.wrap(ours)}, nil
 		}
 	}
@@ -262,6 +264,38 @@ func (tr *trial) is(t *testing.T, code int, stdout, stderr string) {
 		t.Errorf("stderr:\n%q\nwant:\n%q", got, stderr)
 	}
 }
+
+// An outcome is what comes of a command.
+type outcome struct {
+	code           int
+	stdout, stderr string
+}
+
+// at2026 is what TestSubcommands wants from a server of 2026-07-28, where that differs.
+var at2026 = map[string]outcome{
+	"info": {0, "name:      tester\ntitle:     A \\x1b[31mserver\nversion:   7\nprotocol:  2026-07-28\n" +
+		"offers:    tools, resources, subscriptions, prompts, completions, logging\n\nBe kind.\n", ""},
+	"info as JSON": {0, `{"protocolVersion":"2026-07-28","serverInfo":{"name":"tester","title":"A \u001b[31mserver","version":"7"},` +
+		`"capabilities":{"logging":{},"completions":{},"prompts":{"listChanged":true},"resources":{"subscribe":true,"listChanged":true},"tools":{"listChanged":true}},"instructions":"Be kind."}` + "\n", ""},
+	"call as JSON":       {0, `{` + serverInfo + `,"content":[{"type":"text","text":"<hi>"}]}` + "\n", ""},
+	"tool error as JSON": {1, `{` + serverInfo + `,"content":[{"type":"text","text":"it broke"}],"isError":true}` + "\n", "mcp-client: the tool reports an error\n"},
+	"read as JSON": {0, `{` + serverInfo + `,"contents":[{"uri":"test:///b","mimeType":"image/png","blob":"iVBORw0KGgo="}],"ttlMs":0,"cacheScope":"private"}` +
+		"\n", ""},
+	"read what is not there": {4, "", `mcp-client: resource not found: "test:///c": mcp: resources/read: resource not found (code -32602)` + "\n"},
+	"prompt as JSON": {0, `{` + serverInfo + `,"messages":[{"role":"user","content":{"type":"text","text":"Greet you"}},` +
+		`{"role":"assistant","content":{"type":"resource","resource":{"uri":"test:///a","mimeType":"text/plain","text":"hello"}}}]}` + "\n", ""},
+	// There the client says no to its own call: the tool is not asked again.
+	"nobody to be the model": {4, "", "sampling refused, since there is no terminal to ask at\n" +
+		`mcp-client: tools/call: the server asks for "1": User rejected sampling request (code -1)` + "\n"},
+}
+
+// Parts of messages of 2026-07-28: of every result of the test server, and of every
+// request of the client.
+const (
+	serverInfo = `"_meta":{"io.modelcontextprotocol/serverInfo":{"name":"tester","title":"A \u001b[31mserver","version":"7"}}`
+	clientMeta = `"_meta":{"io.modelcontextprotocol/clientCapabilities":{"sampling":{},"elicitation":{"form":{},"url":{}},"extensions":{"io.modelcontextprotocol/tasks":{}}},` +
+		`"io.modelcontextprotocol/clientInfo":{"name":"mcp-client","title":"Command-line client","version":"1.0.0"},"io.modelcontextprotocol/protocolVersion":"2026-07-28"`
+)
 
 func TestSubcommands(t *testing.T) {
 	const lists = `echo
@@ -323,15 +357,25 @@ func TestSubcommands(t *testing.T) {
 		{"yes to a visit", "-yes -q call visit", 0, "accept\n", "open this URL: https://pay.example/x?y=1\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
+			old := outcome{c.code, c.stdout, c.stderr}
 			words := strings.Fields(c.line)
-			new(trial).run(append(words, "--", "x")...).is(t, c.code, c.stdout, c.stderr)
-			for _, url := range overHTTP(t, newTestServer(&watcher{})) {
-				stderr := c.stderr
-				if !slices.Contains(words, "-q") {
-					stderr = "connecting to: " + url + "\n" + stderr
+			for _, speaks := range [][]string{nil, mcp.Revisions()[1:]} {
+				wanted := old
+				if now, ok := at2026[c.name]; ok && speaks == nil {
+					wanted = now
 				}
-				new(trial).with(dial).run(append(words, url)...).is(t, c.code, c.stdout, stderr)
-				new(trial).with(dial).run(append([]string{url}, words...)...).is(t, c.code, c.stdout, stderr)
+				(&trial{speaks: speaks}).run(append(words, "--", "x")...).is(t, wanted.code, wanted.stdout, wanted.stderr)
+				for i, url := range overHTTP(t, newTestServer(&watcher{}, speaks...)) {
+					if i == 1 { // HTTP+SSE is of the session era
+						wanted = old
+					}
+					stderr := wanted.stderr
+					if !slices.Contains(words, "-q") {
+						stderr = "connecting to: " + url + "\n" + stderr
+					}
+					new(trial).with(dial).run(append(words, url)...).is(t, wanted.code, wanted.stdout, stderr)
+					new(trial).with(dial).run(append([]string{url}, words...)...).is(t, wanted.code, wanted.stdout, stderr)
+				}
 			}
 		})
 	}
@@ -401,7 +445,7 @@ func TestUntypedCallSendsNothing(t *testing.T) {
 		t.Errorf("the tool was called: %q", tr.w.called)
 	}
 	tr.run("call", "echo", "text=a", "n=1", "x=1.5", "on=true", `list=["b"]`, "--", "x")
-	want := `{"_meta":{"progressToken":4},"name":"echo","arguments":{"list":["b"],"n":1,"on":true,"text":"a","x":1.5}}`
+	want := `{` + clientMeta + `,"progressToken":5},"name":"echo","arguments":{"list":["b"],"n":1,"on":true,"text":"a","x":1.5}}`
 	if len(tr.w.called) != 1 || tr.w.called[0] != want {
 		t.Errorf("called with %q, want %s", tr.w.called, want)
 	}
@@ -449,14 +493,26 @@ func TestOutputFile(t *testing.T) {
 }
 
 func TestTrace(t *testing.T) {
-	tr := new(trial).run("-trace", "-q", "call", "sum", "--", "x")
-	const open = `--> {"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"sampling":{},"elicitation":{"form":{},"url":{}}},` +
-		`"clientInfo":{"name":"mcp-client","title":"Command-line client","version":"1.0.0"}}}` + "\n<-- "
-	const end = `--> {"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"_meta":{"progressToken":7},"name":"sum","arguments":{}}}` + "\n" +
-		`<-- {"jsonrpc":"2.0","id":7,"result":{"content":[{"type":"text","text":"{\"sum\":3}"}],"structuredContent":{"sum":3}}}` + "\n<-- (EOF)\n"
-	got := tr.stderr.String()
-	if !strings.HasPrefix(got, open) || !strings.HasSuffix(got, end) {
-		t.Errorf("the trace is:\n%s\nwant it to begin with:\n%s\nand to end with:\n%s", got, open, end)
+	const open = `--> {"jsonrpc":"2.0","id":1,"method":"server/discover","params":{` + clientMeta + `}}}` + "\n<-- "
+	const sum = `"content":[{"type":"text","text":"{\"sum\":3}"}],"structuredContent":{"sum":3}}}` + "\n<-- (EOF)\n"
+	for _, c := range []struct {
+		speaks []string
+		begin  string
+		end    string
+	}{
+		{nil, open + `{"jsonrpc":"2.0","id":1,"result":{"resultType":"complete",`,
+			`--> {"jsonrpc":"2.0","id":8,"method":"tools/call","params":{` + clientMeta + `,"progressToken":8},"name":"sum","arguments":{}}}` + "\n" +
+				`<-- {"jsonrpc":"2.0","id":8,"result":{"resultType":"complete",` + serverInfo + `,` + sum},
+		{mcp.Revisions()[1:], open + `{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"method \"server/discover\" not found"}}` + "\n" +
+			`--> {"jsonrpc":"2.0","id":2,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"sampling":{},"elicitation":{"form":{},"url":{}}},` +
+			`"clientInfo":{"name":"mcp-client","title":"Command-line client","version":"1.0.0"}}}` + "\n<-- ",
+			`--> {"jsonrpc":"2.0","id":8,"method":"tools/call","params":{"_meta":{"progressToken":8},"name":"sum","arguments":{}}}` + "\n" +
+				`<-- {"jsonrpc":"2.0","id":8,"result":{` + sum},
+	} {
+		got := (&trial{speaks: c.speaks}).run("-trace", "-q", "call", "sum", "--", "x").stderr.String()
+		if !strings.HasPrefix(got, c.begin) || !strings.HasSuffix(got, c.end) {
+			t.Errorf("the trace is:\n%s\nwant it to begin with:\n%s\nand to end with:\n%s", got, c.begin, c.end)
+		}
 	}
 }
 
@@ -531,7 +587,10 @@ func TestWatch(t *testing.T) {
 		}
 		tr.run("watch", c.flag, "test:///a", "--", "x").is(t, exitInterrupted, c.want, "*")
 	}
-	new(trial).run("watch", "test:///nothing/here", "--", "x").is(t, exitProtocol, "", "mcp-client: resources/subscribe: resource not found (code -32002)\n")
+	(&trial{speaks: mcp.Revisions()[1:]}).run("watch", "test:///nothing/here", "--", "x").
+		is(t, exitProtocol, "", "mcp-client: resources/subscribe: resource not found (code -32002)\n")
+	new(trial).run("watch", "test:///nothing/here", "--", "x").
+		is(t, exitConnection, "", `mcp-client: subscriptions/listen: the server does not let resource "test:///nothing/here" be followed`+"\n")
 }
 
 func TestWatchLost(t *testing.T) {
@@ -556,22 +615,29 @@ func TestWatchLost(t *testing.T) {
 func TestConnection(t *testing.T) {
 	new(trial).with(dial).run("tools", "-q", "--", "/not/there").
 		is(t, exitConnection, "", "mcp-client: starting /not/there: fork/exec /not/there: no such file or directory\n")
+	const probed = `{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"no"}}` + "\n"
 	for _, c := range []struct {
-		answer string
+		answer string // after probed to initialize, where it is for that
 		code   int
 		stderr string
 	}{
-		{`{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"1999-01-01","capabilities":{},"serverInfo":{"name":"x","version":"1"}}}`, exitConnection,
+		{`{"jsonrpc":"2.0","id":1,"error":{"code":-32022,"message":"no","data":{"supported":["2099-01-01"],"requested":"2026-07-28"}}}`, exitProtocol,
+			`the server speaks revisions ["2099-01-01"], this client [2026-07-28 2025-11-25 2025-06-18 2025-03-26 2024-11-05]: no (code -32022)`},
+		{`{"jsonrpc":"2.0","id":2,"result":{"protocolVersion":"1999-01-01","capabilities":{},"serverInfo":{"name":"x","version":"1"}}}`, exitConnection,
 			`the server speaks revision "1999-01-01", this client [2025-11-25 2025-06-18 2025-03-26 2024-11-05]`},
-		{`{"jsonrpc":"2.0","id":1,"result":{}}`, exitProtocol, "invalid response: initialize: protocolVersion: missing"},
-		{`{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"no"}}`, exitProtocol, "initialize: no (code -32603)"},
-		{`{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"x","version":"1"}}}`, exitProtocol,
+		{`{"jsonrpc":"2.0","id":2,"result":{}}`, exitProtocol, "invalid response: initialize: protocolVersion: missing"},
+		{`{"jsonrpc":"2.0","id":2,"error":{"code":-32603,"message":"no"}}`, exitProtocol, "initialize: no (code -32603)"},
+		{`{"jsonrpc":"2.0","id":2,"result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"x","version":"1"}}}`, exitProtocol,
 			"the server does not offer tools/list"},
 	} {
 		tr := new(trial).with(func(p *program, _ []string) (mcp.Transport, error) {
 			ours, theirs := mcp.Pipe()
 			go func() {
 				theirs.Read()
+				if strings.Contains(c.answer, `"id":2`) {
+					theirs.Write([]byte(probed))
+					theirs.Read()
+				}
 				theirs.Write([]byte(c.answer))
 			}()
 			return &mcp.ConnTransport{Conn: ours}, nil

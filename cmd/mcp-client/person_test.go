@@ -3,6 +3,8 @@ package main
 import (
 	"strings"
 	"testing"
+
+	"example.com/mcp"
 )
 
 func TestForm(t *testing.T) {
@@ -73,6 +75,8 @@ func TestSampling(t *testing.T) {
 	if got := tr.screen.String(); got != want {
 		t.Errorf("shown:\n%s\nwant:\n%s", got, want)
 	}
-	refused := &trial{typed: "\n"}
-	refused.run("call", "sample", "--", "x").is(t, exitTool, "mcp: sampling/createMessage: User rejected sampling request (code -1)\n", "*")
+	refused := &trial{typed: "\n"} // which ends the call: there is no answer for it in another request
+	refused.run("call", "sample", "--", "x").is(t, exitProtocol, "", `mcp-client: tools/call: the server asks for "1": User rejected sampling request (code -1)`+"\n")
+	told := &trial{typed: "\n", speaks: mcp.Revisions()[1:]}
+	told.run("call", "sample", "--", "x").is(t, exitTool, "mcp: sampling/createMessage: User rejected sampling request (code -1)\n", "*")
 }
