@@ -231,7 +231,7 @@ func TestLogin(t *testing.T) {
 		t.Error("the token is still stored")
 	}
 	run("", "logout").is(t, exitOK, "", "logged out of "+g.url+"\n") // once more does no harm
-	run("d\n", "-q", "call", "echo", "text=hi").is(t, exitProtocol, "", "mcp-client: initialize: Post \""+g.url+"\": authorization for "+g.url+
+	run("d\n", "-q", "call", "echo", "text=hi").is(t, exitProtocol, "", "mcp-client: server/discover: Post \""+g.url+"\": authorization for "+g.url+
 		": mcp: the login was declined\nmcp-client: nothing was allowed; the next call asks again\n")
 }
 
