@@ -1,7 +1,7 @@
 // Command mcp-server serves a folder to clients of the Model Context Protocol: to one
 // over stdin and stdout, or to any number over HTTP.
 //
-//	mcp-server [-read-only] [-v] DIR
+//	mcp-server [-read-only] [-revision NAME] [-v] DIR
 //	mcp-server -http :8080 [-sse] [-allow-host NAME] [-allow-origin ORIGIN] DIR
 //	mcp-server -http :8080 -auth FILE [-public URL] [-token-lifetime DURATION] DIR
 //	mcp-server passwd FILE NAME
@@ -17,7 +17,10 @@
 // Every file is a resource; tools search, read, write and sum them up; prompts
 // explain a file or review a folder. Nothing outside of the folder can be reached,
 // also not through symbolic links, and where the client declares roots, nothing
-// outside of those.
+// outside of those. What a revision leaves no way to ask for them (from 2026-07-28 on:
+// lists, completion, subscriptions) tells of the whole folder.
+//
+// All revisions of the protocol are spoken, unless -revision names some.
 //
 // The files, in reading order: main.go (flags, and what the server says of itself),
 // http.go, auth.go (what -auth adds), login.go (the page, and who has logged in),
@@ -36,6 +39,8 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"slices"
+	"strings"
 	"sync"
 	"syscall"
 
@@ -68,6 +73,8 @@ func run(ctx context.Context, args []string, connect func() mcp.Conn, stdout, st
 	flags := flag.NewFlagSet(name, flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
 	readOnly := flags.Bool("read-only", false, "offer no tool that changes files")
+	var revisions texts
+	flags.Var(&revisions, "revision", "speak only the revision `NAME` of the protocol, such as "+mcp.Revision20251125+"; may be given several times")
 	verbose := flags.Bool("v", false, "log to stderr")
 	showVersion := flags.Bool("version", false, "print the version and exit")
 	var o web
@@ -96,7 +103,7 @@ func run(ctx context.Context, args []string, connect func() mcp.Conn, stdout, st
 	case err == nil && flags.NArg() != 1:
 		err = fmt.Errorf("want one folder, got %d arguments", flags.NArg())
 	case err == nil:
-		err = o.check()
+		err = errors.Join(revisions.check(), o.check())
 	}
 	if err != nil {
 		fmt.Fprintf(stderr, "%s: %v\n", name, err)
@@ -107,7 +114,7 @@ func run(ctx context.Context, args []string, connect func() mcp.Conn, stdout, st
 	if *verbose {
 		log = slog.New(slog.NewTextHandler(stderr, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	}
-	err = serve(ctx, flags.Arg(0), *readOnly, log, func(ctx context.Context, s *server) error {
+	err = serve(ctx, flags.Arg(0), *readOnly, revisions, log, func(ctx context.Context, s *server) error {
 		if o.addr != "" {
 			return o.serve(ctx, s, stderr)
 		}
@@ -130,15 +137,25 @@ func (t *texts) Set(text string) error {
 	return nil
 }
 
+// check says which of the names is no revision.
+func (t texts) check() error {
+	for _, name := range t {
+		if !slices.Contains(mcp.Revisions(), name) {
+			return fmt.Errorf("-revision must be one of %s, not %q", strings.Join(mcp.Revisions(), ", "), name)
+		}
+	}
+	return nil
+}
+
 // serve serves a folder until the client is gone or ctx ends, which both are good
 // ends.
-func serve(ctx context.Context, dir string, readOnly bool, log *slog.Logger, run func(context.Context, *server) error) error {
+func serve(ctx context.Context, dir string, readOnly bool, revisions []string, log *slog.Logger, run func(context.Context, *server) error) error {
 	f, err := openFolder(dir)
 	if err != nil {
 		return err
 	}
 	defer f.close()
-	s := newServer(f, readOnly, log)
+	s := newServer(f, readOnly, log, revisions...)
 	defer s.watch.close()
 	log.Info("serving", "folder", f.path, "read-only", readOnly)
 	err = run(ctx, s)
@@ -163,8 +180,9 @@ type server struct {
 	changing sync.Mutex // held from the last look at a file until it is changed
 }
 
-// newServer registers what is offered; what is wrong with that, Run says.
-func newServer(f *folder, readOnly bool, log *slog.Logger) *server {
+// newServer registers what is offered; what is wrong with that, Run says. Without
+// revisions it speaks all.
+func newServer(f *folder, readOnly bool, log *slog.Logger, revisions ...string) *server {
 	s := &server{folder: f, readOnly: readOnly, log: log}
 	s.watch = newWatcher(s.stamp, s.changed)
 	s.mcp = mcp.NewServer(&mcp.Implementation{
@@ -179,6 +197,7 @@ func newServer(f *folder, readOnly bool, log *slog.Logger) *server {
 		Unsubscribed: s.watch.remove,
 		RootsChanged: forgetRoots,
 		Intercept:    []mcp.Interceptor{s.listResources},
+		Revisions:    revisions,
 	})
 	s.addResources()
 	s.addTools()

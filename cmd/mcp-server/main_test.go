@@ -250,6 +250,9 @@ func TestFlags(t *testing.T) {
 		{[]string{"-http", ":0", "-auth", filepath.Join(dir, "f"), dir}, 1, "", "mcp-server: " + filepath.Join(dir, "f") + " has no user: mcp-server passwd makes one\n"},
 		{[]string{"passwd"}, 2, "", "usage: mcp-server passwd FILE NAME\n"},
 		{[]string{"passwd", "users", "a:b"}, 2, "", "usage: mcp-server passwd FILE NAME\n"},
+		{[]string{"-revision", "2025-11-25", "-revision", "2026-07-28", dir}, 0, "", ""},
+		{[]string{"-revision", "2025-11-26", dir}, 2, "",
+			"mcp-server: -revision must be one of 2026-07-28, 2025-11-25, 2025-06-18, 2025-03-26, 2024-11-05, not \"2025-11-26\"\n" + usage},
 		{[]string{"-http", "8080", dir}, 2, "", "mcp-server: address 8080: missing port in address\n" + usage},
 		{[]string{"-http", "203.0.113.1:1", dir}, 1, "", "mcp-server: listen tcp 203.0.113.1:1: "},
 		{[]string{filepath.Join(dir, "none")}, 1, "", "mcp-server: lstat "},
@@ -356,5 +359,25 @@ func TestLogging(t *testing.T) {
 		if !slices.Equal(logged, want) {
 			t.Errorf("%s:\n got %q\nwant %q", rev, logged, want)
 		}
+	}
+}
+
+// A server that is pinned speaks nothing else.
+func TestPinned(t *testing.T) {
+	f, err := openFolder(files{"a": "A"}.write(t))
+	check(t, err)
+	defer f.close()
+	for _, rev := range eras {
+		here, there := mcp.Pipe()
+		done := make(chan error)
+		go func() { done <- newServer(f, false, discard, rev).mcp.Run(context.Background(), there) }()
+		cs, err := mcp.NewClient(&mcp.Implementation{Name: "t", Version: "0"}, nil).Connect(t.Context(), &mcp.ConnTransport{Conn: here})
+		check(t, err)
+		equal(t, "revision", cs.Revision(), rev)
+		r, err := cs.CallTool(t.Context(), "read_file", at{"path": "a"})
+		check(t, err)
+		equal(t, rev, r.Text(), "A")
+		check(t, cs.Close())
+		check(t, <-done)
 	}
 }

@@ -26,6 +26,8 @@ const (
 	maxSummarise = 256 << 10 // bytes of a text for the client's model
 
 	maxInstructions = 1000 // of a regular expression
+
+	taskSize = 256 << 20 // bytes; the checksum of more becomes a task
 )
 
 // A handler is a tool's function. Its view is closed when it returns.
@@ -70,6 +72,7 @@ func (s *server) addTools() {
 		Description: "Finds the lines of text files that hold a text, or match a regular expression (RE2), below a directory. Binary files and files of more than 10 MiB are skipped."},
 		search)
 	addTool(s, &mcp.Tool{Name: "checksum", Title: "Checksum", Annotations: reads(),
+		Execution: &mcp.ToolExecution{TaskSupport: "optional"}, LateTask: true,
 		Description: "Computes the SHA-256 of a file, or of a directory: there it is that of lines \"HASH  PATH\" for all files below, ordered by path. Can take long."},
 		checksum)
 	addTool(s, &mcp.Tool{Name: "summarise", Title: "Summarise a file", Annotations: &mcp.ToolAnnotations{ReadOnlyHint: reads().ReadOnlyHint},
@@ -270,16 +273,22 @@ type checksumOutput struct {
 	Bytes  int64  `json:"bytes"`
 }
 
+// checksum is a task of its own where there is much to read, if the client can take one.
 func checksum(ctx context.Context, r *mcp.Request, v *view, in placeInput) (*checksumOutput, error) {
 	info, err := v.statOrAreas(in.Path)
 	if err != nil {
 		return nil, err
 	}
-	c := &summing{ctx: ctx, r: r, v: v}
-	if c.total, err = v.size(ctx, in.Path); err != nil {
+	total, err := v.size(ctx, in.Path)
+	if err != nil {
 		return nil, err
 	}
-	out := &checksumOutput{}
+	if total > taskSize {
+		if ctx, err = r.Detach(ctx); err != nil {
+			return nil, err
+		}
+	}
+	c, out := &summing{ctx: ctx, r: r, v: v, total: total}, &checksumOutput{}
 	if info != nil && !info.IsDir() {
 		out.SHA256, err = c.file(in.Path)
 		out.Files, out.Bytes = 1, c.done

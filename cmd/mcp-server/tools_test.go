@@ -226,3 +226,38 @@ func TestSummarise(t *testing.T) {
 		equal(t, "no model", connect(t, dir, rev, mcp.ClientOptions{}).call("summarise", at{"path": "a.txt"}), "error: mcp: the client did not declare sampling")
 	}
 }
+
+// The checksum of much is a task, which begins when the roots are known and ends when it
+// is cancelled. That of little is answered at once, unless the client wants a task. FEAT-427
+func TestChecksumTask(t *testing.T) {
+	dir := files{"big": "", "in/small": "one"}.write(t)
+	check(t, os.Truncate(filepath.Join(dir, "big"), taskSize+1)) // sparse
+	for _, rev := range eras[1:] {
+		w := connect(t, dir, rev, mcp.ClientOptions{Roots: []*mcp.Root{{URI: "file://" + dir}}})
+		for _, err := range w.cs.Tools(t.Context()) { // which tells what may be a task
+			check(t, err)
+		}
+		task, result, err := w.cs.StartTool(t.Context(), "checksum", at{"path": "big"}, 0)
+		check(t, err)
+		if task == nil {
+			t.Fatalf("%s: no task but %v", rev, result)
+		}
+		t.Logf("%s %+v", rev, task)
+		state, err := w.cs.Task(task.ID).Get(t.Context())
+		check(t, err)
+		equal(t, rev, state.Status, mcp.TaskWorking)
+		check(t, task.Cancel(t.Context()))
+		state, err = task.Get(t.Context())
+		check(t, err)
+		equal(t, rev, state.Status, mcp.TaskCancelled)
+
+		task, result, err = w.cs.StartTool(t.Context(), "checksum", at{"path": "in"}, 0)
+		check(t, err)
+		equal(t, rev+": there is a task", task != nil, rev == mcp.Revision20251125)
+		if task != nil {
+			result, err = task.Result(t.Context())
+			check(t, err)
+		}
+		equal(t, rev, result.Text(), fmt.Sprintf(`{"sha256":"%s","files":1,"bytes":3}`, hashOf(hashOf("one")+"  small\n")))
+	}
+}
