@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
+	"maps"
 	"slices"
 	"strings"
 
@@ -19,24 +20,35 @@ func info(_ context.Context, j *job) error {
 	if j.json {
 		return j.printJSON(struct {
 			ProtocolVersion string                  `json:"protocolVersion"`
+			Era             string                  `json:"era"`
 			ServerInfo      *mcp.Implementation     `json:"serverInfo"`
 			Capabilities    *mcp.ServerCapabilities `json:"capabilities"`
 			Instructions    string                  `json:"instructions,omitempty"`
-		}{j.cs.Revision(), about, caps, instructions})
+		}{j.cs.Revision(), era(j.cs), about, caps, instructions})
 	}
-	j.printf("name:      %s", about.Name)
+	j.printf("name:       %s", about.Name)
 	for _, l := range []struct{ label, text string }{
 		{"title", about.Title}, {"version", about.Version}, {"about", about.Description}, {"website", about.WebsiteURL},
-		{"protocol", j.cs.Revision()}, {"offers", strings.Join(offers(caps), ", ")},
+		{"protocol", j.cs.Revision()}, {"era", era(j.cs)}, {"offers", strings.Join(offers(caps), ", ")},
+		{"extensions", strings.Join(slices.Sorted(maps.Keys(caps.Extensions)), ", ")},
 	} {
 		if l.text != "" {
-			j.printf("%-10s %s", l.label+":", l.text)
+			j.printf("%-11s %s", l.label+":", l.text)
 		}
 	}
 	if instructions == "" {
 		return nil
 	}
 	return j.content(&mcp.TextContent{Text: "\n" + instructions})
+}
+
+// era tells whether the server keeps a session for its client, or is told anew with each
+// request.
+func era(cs *mcp.ClientSession) string {
+	if cs.Revision() >= mcp.Revision20260728 {
+		return "stateless"
+	}
+	return "session"
 }
 
 // offers names what a server can do.
@@ -52,6 +64,7 @@ func offers(c *mcp.ServerCapabilities) (names []string) {
 	add(c.Prompts != nil, "prompts")
 	add(c.Completions != nil, "completions")
 	add(c.Logging != nil, "logging")
+	add(c.Tasks != nil || c.Extensions[mcp.ExtensionTasks] != nil, "tasks")
 	return names
 }
 
@@ -125,7 +138,16 @@ func call(ctx context.Context, j *job) error {
 	if err != nil {
 		return err
 	}
+	if j.asTask {
+		r, err := j.start(ctx, name, args)
+		return j.called(r, err)
+	}
 	r, err := j.reporting().CallTool(ctx, name, args)
+	return j.called(r, err)
+}
+
+// called prints what a call has come to; r is nil where there is no result.
+func (j *job) called(r *mcp.CallToolResult, err error) error {
 	if r == nil {
 		return err
 	}

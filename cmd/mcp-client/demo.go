@@ -25,7 +25,8 @@ import (
 const (
 	stepLimit    = 20 * time.Second // for one step of the demo
 	archiveFiles = 1005             // more than a page of the list of resources
-	bigFile      = 512 << 20        // bytes that take long enough to read
+	bigFile      = 256 << 20        // bytes that take long enough to read
+	hugeFile     = bigFile + 1      // of which the checksum is a task
 )
 
 var errDemo = errors.New("the demo does not show all it should")
@@ -34,7 +35,7 @@ var errDemo = errors.New("the demo does not show all it should")
 type demo struct {
 	*program
 	dir    string                 // the sample folder
-	server func() mcp.Transport   // starts the folder server for it
+	server starter                // starts the folder server for it
 	serve  webServer              // likewise, over HTTP
 	client *mcp.Client            // of cs
 	cs     *mcp.ClientSession     // nil before the first step
@@ -48,6 +49,9 @@ type demo struct {
 	changed chan string
 	logged  chan *mcp.LoggingMessageParams
 }
+
+// A starter starts a server on a pipe. seen, unless nil, gets each message of the server.
+type starter func(seen func(message []byte)) mcp.Transport
 
 // A webServer starts a server over HTTP. stop ends it; it may be called twice.
 type webServer func(ctx context.Context) (url string, stop func() error, err error)
@@ -78,6 +82,8 @@ var steps = []step{
 	{"Sampling", "the server asks the client's model; here a script answers", (*demo).sampling},
 	{"Roots", "the client says in which folders it works, and when they change", (*demo).rootsChanged},
 	{"An old revision", "the same server speaks with a client of 2024", (*demo).oldRevision},
+	{"Two eras", "the same function asks the person, whether the revision has sessions or not", (*demo).twoEras},
+	{"A task", "a call that goes on after its answer, until it is done or cancelled", (*demo).task},
 	{"HTTP", "one server for many clients, each with roots of its own", (*demo).overHTTP},
 }
 
@@ -99,14 +105,30 @@ func runDemo(ctx context.Context, p *program) error {
 	if err := makeSample(d.dir); err != nil {
 		return err
 	}
-	d.server = func() mcp.Transport {
+	d.server = func(seen func([]byte)) mcp.Transport {
 		p.note("starting: " + shellText([]string{binary, d.dir}))
-		return p.commandTransport(exec.Command(binary, d.dir))
+		t := p.commandTransport(exec.Command(binary, d.dir))
+		t.Wrap = func(c mcp.Conn) mcp.Conn { return &overseen{p.wrap(c), seen} }
+		return t
 	}
 	d.serve = func(ctx context.Context) (string, func() error, error) {
 		return p.serve(exec.CommandContext(ctx, binary, "-http", "127.0.0.1:0", d.dir))
 	}
 	return d.run(ctx)
+}
+
+// An overseen Conn shows what the server says.
+type overseen struct {
+	mcp.Conn
+	seen func(message []byte) // nil: to nobody
+}
+
+func (o *overseen) Read() ([]byte, error) {
+	data, err := o.Conn.Read()
+	if err == nil && o.seen != nil {
+		o.seen(data)
+	}
+	return data, err
 }
 
 // serve starts a server that says on stderr at which URL it serves.
@@ -192,8 +214,13 @@ func makeSample(dir string) error {
 			return err
 		}
 	}
-	big := filepath.Join(dir, "big.bin")
-	return errors.Join(os.WriteFile(big, nil, 0o644), os.Truncate(big, bigFile)) // sparse: it takes no room
+	for name, size := range map[string]int64{"big.bin": bigFile, "huge.bin": hugeFile} {
+		path := filepath.Join(dir, name)
+		if err := errors.Join(os.WriteFile(path, nil, 0o644), os.Truncate(path, size)); err != nil { // sparse: it takes no room
+			return err
+		}
+	}
+	return nil
 }
 
 // samplePicture is a small gradient.

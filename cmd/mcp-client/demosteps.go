@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"example.com/mcp"
@@ -16,10 +18,10 @@ import (
 
 func (d *demo) negotiation(ctx context.Context) (err error) {
 	d.client = mcp.NewClient(clientInfo, d.options())
-	if d.cs, err = d.client.Connect(ctx, d.server()); err != nil {
+	if d.cs, err = d.client.Connect(ctx, d.server(nil)); err != nil {
 		return err
 	}
-	d.say("revision %s with %s %s", d.cs.Revision(), d.cs.ServerInfo().Name, d.cs.ServerInfo().Version)
+	d.say("revision %s (%s) with %s %s", d.cs.Revision(), era(d.cs), d.cs.ServerInfo().Name, d.cs.ServerInfo().Version)
 	names := offers(d.cs.ServerCapabilities())
 	d.say("the server offers %s", strings.Join(names, ", "))
 	if text, ok := d.cs.Instructions(); ok {
@@ -27,7 +29,7 @@ func (d *demo) negotiation(ctx context.Context) (err error) {
 	}
 	return errors.Join(
 		want(d.cs.Revision() == mcp.Revisions()[0], "the revision is not the newest"),
-		want(len(names) == 6, "it does not offer everything"))
+		want(len(names) == 7, "it does not offer everything"))
 }
 
 func (d *demo) ping(ctx context.Context) error {
@@ -183,7 +185,7 @@ func (d *demo) resources(ctx context.Context) error {
 	data, err := blob.Blob.Bytes()
 	d.say("blob: %s, %d bytes", blob.MIMEType, len(data))
 	return errors.Join(err,
-		want(n == archiveFiles+6, "there are %d resources, not %d", n, archiveFiles+6),
+		want(n == archiveFiles+7, "there are %d resources, not %d", n, archiveFiles+7),
 		want(text.Text == "buy milk\nfeed the cat\n", "the text is another"),
 		want(bytes.Equal(data, samplePicture()), "the data is another"))
 }
@@ -378,10 +380,15 @@ func (d *demo) rootsChanged(ctx context.Context) error {
 	return errors.Join(inside, want(errors.Is(outside, mcp.ErrResourceNotFound), "what is in no root is not refused"))
 }
 
-func (d *demo) oldRevision(ctx context.Context) error {
+// pinned connects a client that speaks one revision only.
+func (d *demo) pinned(ctx context.Context, rev string, seen func([]byte)) (*mcp.ClientSession, error) {
 	o := d.options()
-	o.Revisions = []string{mcp.Revision20241105}
-	cs, err := mcp.NewClient(clientInfo, o).Connect(ctx, d.server())
+	o.Revisions = []string{rev}
+	return mcp.NewClient(clientInfo, o).Connect(ctx, d.server(seen))
+}
+
+func (d *demo) oldRevision(ctx context.Context) error {
+	cs, err := d.pinned(ctx, mcp.Revision20241105, nil)
 	if err != nil {
 		return err
 	}
@@ -396,6 +403,103 @@ func (d *demo) oldRevision(ctx context.Context) error {
 		want(cs.Revision() == mcp.Revision20241105, "the revision is another"),
 		want(strings.Contains(r.Text(), "both cats"), "this is not the match"),
 		want(r.StructuredContent == nil, "there is structured content, which that revision does not have"))
+}
+
+func (d *demo) twoEras(ctx context.Context) error {
+	d.accept.Store(true)
+	for _, c := range []struct{ rev, way, sign string }{
+		{mcp.Revision20251125, "with a request of its own, while the call waits", `"method":"elicitation/create","params":{"message"`},
+		{mcp.Revision20260728, "with the call's result; the client calls again, with the answer", `"resultType":"input_required"`},
+	} {
+		var asked atomic.Bool
+		cs, err := d.pinned(ctx, c.rev, func(message []byte) {
+			if bytes.Contains(message, []byte(c.sign)) {
+				asked.Store(true)
+			}
+		})
+		if err != nil {
+			return err
+		}
+		defer cs.Close()
+		r, err := cs.CallTool(ctx, "write_file", map[string]any{"path": "notes/ideas.txt", "content": "written at " + c.rev + "\n"})
+		if err != nil {
+			return err
+		}
+		q := d.question()
+		d.say("%s (%s): the server asks %s", c.rev, era(cs), c.way)
+		d.say("it asks: %s", q)
+		d.say("write_file(path: notes/ideas.txt) = %s", r.Text())
+		if q == "" || r.IsError || !asked.Load() {
+			return fmt.Errorf("at %s nobody was asked, or in another way", c.rev)
+		}
+	}
+	return nil
+}
+
+func (d *demo) task(ctx context.Context) error {
+	for _, rev := range []string{mcp.Revision20251125, mcp.Revision20260728} {
+		cs, err := d.pinned(ctx, rev, nil)
+		if err != nil {
+			return err
+		}
+		defer cs.Close()
+		for _, err := range cs.Tools(ctx) { // which tells what may be a task
+			if err != nil {
+				return err
+			}
+		}
+		if err := d.awaited(ctx, cs); err != nil {
+			return err
+		}
+		if err := d.cancelled(ctx, cs); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// begin begins a task, and tells how it is.
+func (d *demo) begin(ctx context.Context, cs *mcp.ClientSession) (*mcp.ClientTask, error) {
+	t, _, err := cs.StartTool(ctx, "checksum", map[string]any{"path": "huge.bin"}, 0)
+	if err != nil || t == nil {
+		return nil, cmp.Or(err, errors.New("there is no task"))
+	}
+	state, err := t.Get(ctx)
+	if err == nil {
+		d.say("%s (%s): checksum(path: huge.bin) is a task, which is %s", cs.Revision(), era(cs), state.Status)
+	}
+	return t, err
+}
+
+// awaited is a task that comes to its end.
+func (d *demo) awaited(ctx context.Context, cs *mcp.ClientSession) error {
+	t, err := d.begin(ctx, cs)
+	if err != nil {
+		return err
+	}
+	r, err := t.Result(ctx)
+	if err != nil {
+		return err
+	}
+	d.say("its result: %s", r.Text())
+	return want(!r.IsError, "it failed")
+}
+
+// cancelled is a task that does not.
+func (d *demo) cancelled(ctx context.Context, cs *mcp.ClientSession) error {
+	t, err := d.begin(ctx, cs)
+	if err != nil {
+		return err
+	}
+	if err := t.Cancel(ctx); err != nil {
+		return err
+	}
+	state, err := t.Get(ctx)
+	if err != nil {
+		return err
+	}
+	d.say("the client cancels it: it is %s", state.Status)
+	return want(state.Status == mcp.TaskCancelled, "it was not cancelled")
 }
 
 func (d *demo) overHTTP(ctx context.Context) error {

@@ -91,19 +91,17 @@ func (p *program) advice(err error) string {
 type httpTracer struct{ screen *screen }
 
 func (t *httpTracer) RoundTrip(r *http.Request) (*http.Response, error) {
-	body := "(" + r.Method + ")"
+	body := []byte("(" + r.Method + ")")
 	if r.Method == http.MethodPost && r.GetBody != nil {
 		b, err := r.GetBody()
 		if err != nil {
 			return nil, err
 		}
-		text, err := io.ReadAll(b)
-		if err != nil {
+		if body, err = io.ReadAll(b); err != nil {
 			return nil, err
 		}
-		body = string(text)
 	}
-	t.screen.line("--> " + body)
+	t.screen.message("-->", body)
 	resp, err := http.DefaultTransport.RoundTrip(r)
 	if err != nil {
 		return nil, err
@@ -144,7 +142,7 @@ func (b *tracedBody) Read(p []byte) (int, error) {
 
 func (b *tracedBody) show() {
 	if text := bytes.TrimSpace(b.text); len(text) > 0 {
-		b.screen.line("<-- " + string(text))
+		b.screen.message("<--", text)
 	}
 	b.text = nil
 }

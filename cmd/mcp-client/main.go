@@ -8,7 +8,8 @@
 // with it, and ends it; or it connects to a server over HTTP. A word that begins with
 // http:// or https:// is the server's URL where it is the first one, or, without "--",
 // the last one. Run mcp-client -h for the subcommands and flags. Flags may stand
-// before or after the subcommand, up to "--".
+// before or after the subcommand, up to "--". The newest revision of the protocol that
+// both sides know is spoken, unless -revision names one.
 //
 // Where a server over HTTP wants to know who calls, the person logs in with the browser,
 // after a question. Tokens are kept in the folder mcp-client of the user's configuration,
@@ -17,6 +18,8 @@
 //	mcp-client tools -- mcp-server ~/notes
 //	mcp-client tools http://localhost:8080/mcp
 //	mcp-client call search query=milk -- mcp-server ~/notes
+//	mcp-client call -task checksum http://localhost:8080/mcp
+//	mcp-client tasks result 2GMKPG4QKTSFYGBTFZ3CFUYZ5X http://localhost:8080/mcp
 //	mcp-client -json read file:///todo.txt -- mcp-server ~/notes | jq .contents
 //	mcp-client demo
 //
@@ -103,6 +106,9 @@ type flags struct {
 	timeout time.Duration
 	roots   []string
 	header  http.Header
+	asTask  bool
+	// revisions are those to speak; nil: all.
+	revisions []string
 	auth
 }
 
@@ -132,6 +138,7 @@ var commands = []command{
 	{name: "info", help: "what the server says of itself, and what it offers", run: info},
 	{name: "tools", help: "list the tools", run: tools},
 	{name: "call", args: "NAME [KEY=VALUE… | KEY:=JSON… | JSON]", help: "call a tool; values have the types of its input schema", min: 1, max: anyNumber, run: call},
+	{name: "tasks", args: "list | watch ID | result ID | cancel ID", help: "list the tasks (2025-11-25); tell how one is until it is over; wait for its result, and answer what it asks; cancel it", min: 1, max: 2, run: tasks},
 	{name: "resources", help: "list the resources and resource templates", run: resources},
 	{name: "read", args: "URI", help: "read a resource", min: 1, max: 1, run: read},
 	{name: "prompts", help: "list the prompts", run: prompts},
@@ -214,7 +221,8 @@ func exitCode(ctx context.Context, err error) int {
 		return exitTool
 	case errors.As(err, &usage):
 		return exitUsage
-	case errors.As(err, &answered), errors.Is(err, mcp.ErrInvalidResponse), errors.Is(err, mcp.ErrNotOffered), errors.Is(err, mcp.ErrUnauthorized),
+	case errors.As(err, &answered), errors.As(err, new(*mcp.CancelledError)), errors.Is(err, mcp.ErrInvalidResponse),
+		errors.Is(err, mcp.ErrNotOffered), errors.Is(err, mcp.ErrUnauthorized),
 		errors.As(err, &overHTTP) && overHTTP.Status < 500:
 		return exitProtocol
 	}
@@ -319,6 +327,10 @@ func (p *program) parse(line []string) (cmd *command, args, target []string, err
 		return nil, nil, nil, usagef("-client-secret-file is for -client-id")
 	case p.level != "" && !slices.Contains(levels, p.level):
 		return nil, nil, nil, usagef("-level must be one of %s, not %q", strings.Join(levels, ", "), p.level)
+	case p.asTask && cmd.name != "call":
+		return nil, nil, nil, usagef("-task is for call")
+	case p.revisions != nil && cmd.alone != nil:
+		return nil, nil, nil, usagef("%s speaks revisions of its own choice: -revision is not for it", cmd.name)
 	case p.timeout < 0:
 		return nil, nil, nil, usagef("-timeout must not be negative")
 	}
@@ -360,6 +372,14 @@ func (p *program) flagSet(headerErr *error) *flag.FlagSet {
 		p.roots = append(p.roots, dir)
 		return nil
 	})
+	fs.Func("revision", "speak only the revision `NAME` of the protocol, such as "+mcp.Revision20251125+"; may be given several times", func(name string) error {
+		if !slices.Contains(mcp.Revisions(), name) {
+			return fmt.Errorf("want one of %s", strings.Join(mcp.Revisions(), ", "))
+		}
+		p.revisions = append(p.revisions, name)
+		return nil
+	})
+	fs.BoolVar(&p.asTask, "task", false, "let the call be a task, if the server makes it one, and print its id, for tasks; the tasks of a server that is a command usually end with it")
 	fs.DurationVar(&p.timeout, "timeout", 0, "how long each request may take, such as 30s; 0: an hour, and 5 minutes without a sign of life")
 	fs.BoolVar(&p.trace, "trace", false, "show on stderr what goes over the wire")
 	fs.BoolVar(&p.yes, "yes", false, "accept every elicitation, with the defaults of its form, and log in where that is wanted")

@@ -273,9 +273,9 @@ type outcome struct {
 
 // at2026 is what TestSubcommands wants from a server of 2026-07-28, where that differs.
 var at2026 = map[string]outcome{
-	"info": {0, "name:      tester\ntitle:     A \\x1b[31mserver\nversion:   7\nprotocol:  2026-07-28\n" +
-		"offers:    tools, resources, subscriptions, prompts, completions, logging\n\nBe kind.\n", ""},
-	"info as JSON": {0, `{"protocolVersion":"2026-07-28","serverInfo":{"name":"tester","title":"A \u001b[31mserver","version":"7"},` +
+	"info": {0, "name:       tester\ntitle:      A \\x1b[31mserver\nversion:    7\nprotocol:   2026-07-28\nera:        stateless\n" +
+		"offers:     tools, resources, subscriptions, prompts, completions, logging\n\nBe kind.\n", ""},
+	"info as JSON": {0, `{"protocolVersion":"2026-07-28","era":"stateless","serverInfo":{"name":"tester","title":"A \u001b[31mserver","version":"7"},` +
 		`"capabilities":{"logging":{},"completions":{},"prompts":{"listChanged":true},"resources":{"subscribe":true,"listChanged":true},"tools":{"listChanged":true}},"instructions":"Be kind."}` + "\n", ""},
 	"call as JSON":       {0, `{` + serverInfo + `,"content":[{"type":"text","text":"<hi>"}]}` + "\n", ""},
 	"tool error as JSON": {1, `{` + serverInfo + `,"content":[{"type":"text","text":"it broke"}],"isError":true}` + "\n", "mcp-client: the tool reports an error\n"},
@@ -313,9 +313,9 @@ func TestSubcommands(t *testing.T) {
 		code           int
 		stdout, stderr string
 	}{
-		{"info", "info", 0, "name:      tester\ntitle:     A \\x1b[31mserver\nversion:   7\nprotocol:  2025-11-25\n" +
-			"offers:    tools, resources, subscriptions, prompts, completions, logging\n\nBe kind.\n", ""},
-		{"info as JSON", "info -json", 0, `{"protocolVersion":"2025-11-25","serverInfo":{"name":"tester","title":"A \u001b[31mserver","version":"7"},` +
+		{"info", "info", 0, "name:       tester\ntitle:      A \\x1b[31mserver\nversion:    7\nprotocol:   2025-11-25\nera:        session\n" +
+			"offers:     tools, resources, subscriptions, prompts, completions, logging\n\nBe kind.\n", ""},
+		{"info as JSON", "info -json", 0, `{"protocolVersion":"2025-11-25","era":"session","serverInfo":{"name":"tester","title":"A \u001b[31mserver","version":"7"},` +
 			`"capabilities":{"logging":{},"completions":{},"prompts":{"listChanged":true},"resources":{"subscribe":true,"listChanged":true},"tools":{"listChanged":true}},"instructions":"Be kind."}` + "\n", ""},
 		{"tools, of several pages", "tools", 0, "ask\ndraw\n" + lists + "fail\nlog\nrefuse\nroots\nsample\nslow\nsum\nvisit\n", ""},
 		{"call", "call echo text=7 n=8", 0, "7\n", ""},
@@ -409,6 +409,10 @@ func TestCommandLine(t *testing.T) {
 		{"tools -- http://h/mcp x", "the server is a URL or a command, not both"},
 		{"demo http://h/mcp", "demo starts its own server, and takes no other"},
 		{"tools http://?key=secret", "the URL of the server cannot be understood"},
+		{"tools -revision 2025-11-26 -- x", `invalid value "2025-11-26" for flag -revision: want one of 2026-07-28, 2025-11-25, 2025-06-18, 2025-03-26, 2024-11-05; mcp-client -h tells more`},
+		{"demo -revision 2025-11-25", "demo speaks revisions of its own choice: -revision is not for it"},
+		{"tools -task -- x", "-task is for call"},
+		{"tasks -- x", "usage: mcp-client [flags] tasks list | watch ID | result ID | cancel ID -- COMMAND ARGS... | URL"},
 		{"-header A:secret tools -- x", "-header is for servers over HTTP"},
 		{"-header A:secret demo", "-header is for servers over HTTP"},
 		{"-client-id x tools -- x", "-client-id, -client-secret-file, -no-browser and -scope are for servers over HTTP"},
@@ -501,8 +505,8 @@ func TestTrace(t *testing.T) {
 		end    string
 	}{
 		{nil, open + `{"jsonrpc":"2.0","id":1,"result":{"resultType":"complete",`,
-			`--> {"jsonrpc":"2.0","id":8,"method":"tools/call","params":{` + clientMeta + `,"progressToken":8},"name":"sum","arguments":{}}}` + "\n" +
-				`<-- {"jsonrpc":"2.0","id":8,"result":{"resultType":"complete",` + serverInfo + `,` + sum},
+			`--> {"jsonrpc":"2.0","id":8,"method":"tools/call","params":{"_meta":{…,"progressToken":8},"name":"sum","arguments":{}}}` + "\n" +
+				`<-- {"jsonrpc":"2.0","id":8,"result":{"resultType":"complete","_meta":{…},` + sum},
 		{mcp.Revisions()[1:], open + `{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"method \"server/discover\" not found"}}` + "\n" +
 			`--> {"jsonrpc":"2.0","id":2,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"sampling":{},"elicitation":{"form":{},"url":{}}},` +
 			`"clientInfo":{"name":"mcp-client","title":"Command-line client","version":"1.0.0"}}}` + "\n<-- ",

@@ -39,6 +39,7 @@ func (p *program) options() (*mcp.ClientOptions, error) {
 		},
 		Timeout:    p.timeout,
 		MaxTimeout: p.timeout,
+		Revisions:  p.revisions,
 	}, nil
 }
 
@@ -110,14 +111,14 @@ func (t *tracer) Read() ([]byte, error) {
 	if err != nil {
 		t.screen.line("<-- (" + err.Error() + ")")
 	} else {
-		t.screen.line("<-- " + string(data))
+		t.screen.message("<--", data)
 	}
 	return data, err
 }
 
 func (t *tracer) Write(messages ...[]byte) error {
 	for _, m := range messages {
-		t.screen.line("--> " + string(m))
+		t.screen.message("-->", m)
 	}
 	return t.Conn.Write(messages...)
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -17,8 +18,9 @@ type screen struct {
 
 	mu      sync.Mutex // guards the fields below
 	w       io.Writer
-	current string // the line of progress that is shown
-	held    bool   // the person is asked something: no progress
+	current string            // the line of progress that is shown
+	held    bool              // the person is asked something: no progress
+	said    map[string]string // by key; what the last message that has such a member says
 }
 
 const eraseLine = "\r\x1b[K"
@@ -27,8 +29,50 @@ const eraseLine = "\r\x1b[K"
 func (s *screen) line(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.lineLocked(text)
+}
+
+func (s *screen) lineLocked(text string) {
 	s.eraseLocked()
 	fmt.Fprintln(s.w, oneLine(text))
+}
+
+// repeated are the members that every message has from 2026-07-28 on.
+var repeated = []string{"clientCapabilities", "clientInfo", "protocolVersion", "serverInfo"}
+
+// message shows a message that goes over the wire. Of what every message says, "…" stands
+// for what is said as before.
+func (s *screen) message(way string, data []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.lineLocked(way + " " + s.newsLocked(string(data)))
+}
+
+func (s *screen) newsLocked(text string) string {
+	const place = "\x00" // which is in no JSON
+	if strings.Contains(text, place) {
+		return text
+	}
+	if s.said == nil {
+		s.said = map[string]string{}
+	}
+	for _, name := range repeated {
+		key := `"io.modelcontextprotocol/` + name + `":`
+		before, after, found := strings.Cut(text, key)
+		d := json.NewDecoder(strings.NewReader(after))
+		if !found || d.Decode(new(json.RawMessage)) != nil {
+			continue
+		}
+		value, rest := after[:d.InputOffset()], after[d.InputOffset():]
+		if s.said[name] == value {
+			text = before + place + rest
+		}
+		s.said[name] = value
+	}
+	for strings.Contains(text, place+","+place) {
+		text = strings.Replace(text, place+","+place, place, 1)
+	}
+	return strings.ReplaceAll(text, place, "…")
 }
 
 // progress shows progress; "" ends it.

@@ -66,6 +66,29 @@ func TestScreen(t *testing.T) {
 	}
 }
 
+// Of what each message says anew, the trace shows what is new.
+func TestMessages(t *testing.T) {
+	var b buffer
+	s := &screen{w: &b}
+	const who, other, same = `"io.modelcontextprotocol/clientInfo":{"name":"a"}`, `"io.modelcontextprotocol/clientInfo": {"name":"b}"}`, `"io.modelcontextprotocol/protocolVersion":"2026-07-28"`
+	for _, c := range []struct{ message, shown string }{
+		{`{"_meta":{` + who + `,` + same + `}}`, `{"_meta":{` + who + `,` + same + `}}`},
+		{`{"_meta":{` + who + `,` + same + `,"x":1}}`, `{"_meta":{…,"x":1}}`},
+		{`{"_meta":{` + same + `,"x":"…,…",` + who + `}}`, `{"_meta":{…,"x":"…,…",…}}`},
+		{`{"_meta":{` + other + `,` + same + `}}`, `{"_meta":{` + other + `,…}}`},
+		{`{"_meta":{` + other + `,` + same + `}}`, `{"_meta":{…}}`},
+		{`{"text":"` + strings.ReplaceAll(other, `"`, `\"`) + `"}`, `{"text":"` + strings.ReplaceAll(other, `"`, `\"`) + `"}`},
+		{`{"_meta":{"io.modelcontextprotocol/clientInfo":`, `{"_meta":{"io.modelcontextprotocol/clientInfo":`},
+		{"\x00" + other, `\x00` + other},
+	} {
+		s.message("-->", []byte(c.message))
+		if got, want := b.String(), "--> "+c.shown+"\n"; got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+		b = buffer{}
+	}
+}
+
 func TestIsTerminal(t *testing.T) {
 	null, err := os.Open(os.DevNull)
 	if err != nil {

@@ -242,7 +242,6 @@ func TestChecksumTask(t *testing.T) {
 		if task == nil {
 			t.Fatalf("%s: no task but %v", rev, result)
 		}
-		t.Logf("%s %+v", rev, task)
 		state, err := w.cs.Task(task.ID).Get(t.Context())
 		check(t, err)
 		equal(t, rev, state.Status, mcp.TaskWorking)
