@@ -104,8 +104,12 @@ type stateBook struct {
 
 var stateMember = regexp.MustCompile(`"requestState":"([^"]*)"`)
 
-// mask writes the number of each requestState in its place.
+// mask writes the number of each requestState that a server gives in its place. Who
+// brings one back must bring what was given.
 func (b *stateBook) mask(text string) string {
+	if !strings.Contains(text, `"resultType":"input_required"`) {
+		return text
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return stateMember.ReplaceAllStringFunc(text, func(member string) string {
