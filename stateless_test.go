@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"os/exec"
 	"regexp"
 	"strings"
 	"sync"
@@ -1356,4 +1358,57 @@ func TestStatelessRaces(t *testing.T) {
 	must(t, ours.Close(), h.Shutdown(t.Context()))
 	served.Wait()
 	want(t, "hearers", len(s.hearers), 0)
+}
+
+// The server of all features speaks to a client that stands alone, too.
+//
+// FEAT-543 FEAT-550 BASE-019 BASE-383
+func TestStatelessMatrix(t *testing.T) {
+	offers := `{"logging":{},"completions":{},"prompts":{"listChanged":true},"resources":{"subscribe":true,"listChanged":true},"tools":{"listChanged":true}}`
+	script := `
+		> {"jsonrpc":"2.0","id":1,"method":"server/discover","params":{META}}
+		< {"jsonrpc":"2.0","id":1,"result":{DONE,HINT,"supportedVersions":["2026-07-28","2025-11-25","2025-06-18","2025-03-26","2024-11-05"],"capabilities":` + offers + `,"instructions":"Use it well."}}
+		> {"jsonrpc":"2.0","id":1,"method":"tools/list","params":{META}}
+		< {"jsonrpc":"2.0","id":1,"result":{DONE,HINT,"tools":[{"name":"all","title":"All","description":"Does all","inputSchema":{"type":"object"},"outputSchema":{"type":"object","properties":{"n":{"type":"number"}}},"annotations":{"readOnlyHint":false,"destructiveHint":false,"idempotentHint":true,"openWorldHint":false}` + matrixIcons + matrixMeta + `},{"name":"list","title":"List","inputSchema":{"type":"object"},"outputSchema":{"type":"array"},"annotations":{"title":"Own"}}]}}
+		> {"jsonrpc":"2.0","id":2,"method":"tools/call","params":{META<|"progressToken":"t">,"name":"all"}}
+		< {"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"t","progress":1,"total":2,"message":"half"}}
+		< {"jsonrpc":"2.0","id":2,"result":{DONEKEY,"content":[` + matrixText + `,` + matrixImage + `,` + matrixAudio + `,` + matrixLink + `,` + matrixResource + `],"structuredContent":{"n":1.0}}}
+		> {"jsonrpc":"2.0","id":3,"method":"tools/call","params":{META,"name":"list"}}
+		< {"jsonrpc":"2.0","id":3,"result":{DONE,"content":[{"type":"text","text":"[1,2]"}],"structuredContent":[1,2]}}
+		> {"jsonrpc":"2.0","id":4,"method":"resources/list","params":{META}}
+		< {"jsonrpc":"2.0","id":4,"result":{DONE,HINT,"resources":[{"uri":"x:y","name":"n","title":"N","description":"An n","mimeType":"text/plain","size":3,` + matrixNotes + matrixIcons + matrixMeta + `}]}}
+		> {"jsonrpc":"2.0","id":5,"method":"resources/templates/list","params":{META}}
+		< {"jsonrpc":"2.0","id":5,"result":{DONE,HINT,"resourceTemplates":[{"uriTemplate":"t:{v}","name":"n","title":"N","description":"An n","mimeType":"text/plain",` + matrixNotes + matrixIcons + matrixMeta + `}]}}
+		> {"jsonrpc":"2.0","id":6,"method":"resources/read","params":{META,"uri":"x:y"}}
+		< {"jsonrpc":"2.0","id":6,"result":{DONEKEY,HINT,"contents":[{"uri":"x:y","mimeType":"text/plain","text":"whole"` + matrixMeta + `}]}}
+		> {"jsonrpc":"2.0","id":7,"method":"prompts/list","params":{META}}
+		< {"jsonrpc":"2.0","id":7,"result":{DONE,HINT,"prompts":[{"name":"p","title":"P","description":"A p","arguments":[{"name":"a","title":"A","description":"An a","required":true}]` + matrixIcons + matrixMeta + `}]}}
+		> {"jsonrpc":"2.0","id":8,"method":"prompts/get","params":{META,"name":"p","arguments":{"a":""}}}
+		< {"jsonrpc":"2.0","id":8,"result":{DONEKEY,"description":"A p","messages":[{"role":"user","content":` + matrixText + `},{"role":"user","content":` + matrixImage + `},{"role":"user","content":` + matrixAudio + `},{"role":"user","content":` + matrixLink + `},{"role":"user","content":` + matrixResource + `}]}}
+		> {"jsonrpc":"2.0","id":9,"method":"completion/complete","params":{META,"ref":{"type":"ref/prompt","name":"p"},"argument":{"name":"a","value":""}}}
+		< {"jsonrpc":"2.0","id":9,"result":{DONE,"completion":{"values":["false"]}}}
+	`
+	info := `"_meta":{"io.modelcontextprotocol/serverInfo":{"name":"full","title":"Full","version":"1","description":"All"` + matrixIcons + `,"websiteUrl":"https://example.com"}`
+	script = strings.NewReplacer("HINT", noted, "DONEKEY", `"resultType":"complete",`+info+`,"com.example/k":"v"}`, "DONE", `"resultType":"complete",`+info+`}`).Replace(script)
+	talk(t, serve(fullServer(t)), at(Revision20260728, modern(script)))
+}
+
+// A panic ends the process where that is wanted, although net/http would save it.
+func TestCrashOnPanic(t *testing.T) {
+	if os.Getenv("CRASH") == "" {
+		cmd := exec.Command(os.Args[0], "-test.run=^TestCrashOnPanic$")
+		cmd.Env = append(os.Environ(), "CRASH=1")
+		out, err := cmd.CombinedOutput()
+		if exit := new(exec.ExitError); !errors.As(err, &exit) || exit.ExitCode() != 2 || !strings.Contains(string(out), "panic: boom") {
+			t.Errorf("%v: %s", err, out)
+		}
+		return
+	}
+	h := &HTTPHandler{Server: testServer(t, &ServerOptions{CrashOnPanic: true})}
+	r := httptest.NewRequest("POST", "http://localhost/", strings.NewReader(modern(lone("tools/call", `"name":"boom"`))))
+	for name, value := range map[string]string{"Content-Type": typeJSON, "MCP-Protocol-Version": Revision20260728, "Mcp-Method": methodToolsCall, "Mcp-Name": "boom"} {
+		r.Header.Set(name, value)
+	}
+	defer func() { os.Exit(0) }() // where the panic can be caught
+	h.ServeHTTP(httptest.NewRecorder(), r)
 }
