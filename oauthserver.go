@@ -147,7 +147,8 @@ type AuthorizationServer struct {
 
 	// TrustedIssuers may vouch for people and workloads with a JWT (RFC 7523).
 	TrustedIssuers []TrustedIssuer
-	// ClientCredentials lets confidential clients act for themselves.
+	// ClientCredentials lets confidential clients act for themselves, if they are among
+	// Clients: anybody can register, or publish a document.
 	ClientCredentials bool
 	// TokenAudience accepts client assertions that are meant for the token endpoint's
 	// URL; the issuer is always fine.
@@ -329,6 +330,10 @@ func (a *AuthorizationServer) validate() error {
 		return fmt.Errorf("the Issuer %.200q must be https", a.Issuer)
 	case len(a.Resources) == 0:
 		return errors.New("Resources is empty")
+	case min(a.CodeLifetime, a.AccessLifetime, a.RefreshLifetime) < 0:
+		return errors.New("a lifetime is negative")
+	case a.refreshLifetime() < a.accessLifetime():
+		return fmt.Errorf("RefreshLifetime %v is less than AccessLifetime %v", a.refreshLifetime(), a.accessLifetime())
 	case a.CodeLifetime > maxCode:
 		return fmt.Errorf("CodeLifetime %v is more than %v", a.CodeLifetime, maxCode)
 	}
@@ -739,6 +744,8 @@ func (a *AuthorizationServer) load(ctx context.Context, kind, key string, dst an
 	return true, decodeJSON(data, dst)
 }
 
+var errNobody = errors.New("the person is not known")
+
 var errTaken = errors.New("there is such a record already")
 
 // create makes a record that is not there yet; else it fails with errTaken.
@@ -794,18 +801,34 @@ func (a *AuthorizationServer) authorize(w http.ResponseWriter, r *http.Request) 
 		return err
 	}
 	z := &authorization{Client: c.id, Version: c.version(), Redirect: redirect, State: q["state"], User: user}
-	if err := a.fill(z, c, q); err != nil {
-		return a.reject(w, r, z, err)
-	}
 	z.Browser = digest(a.browser(w, r))
+	err = a.fill(z, c, q)
 	prompt := strings.Fields(q["prompt"])
-	if !slices.Contains(prompt, "consent") && a.approved(r.Context(), z) {
+	switch {
+	case err != nil:
+	case !slices.Contains(prompt, "consent") && a.approved(r.Context(), z):
 		return a.proceed(w, r, z)
+	case !slices.Contains(prompt, "none"):
+		return a.consent(w, r, z, c)
+	default:
+		err = deny("consent_required", "the person has to be asked")
 	}
-	if slices.Contains(prompt, "none") {
-		return a.reject(w, r, z, deny("consent_required", "the person has to be asked"))
+	if remote(z.Redirect) && !c.chosen { // a stranger's: the person decides whether to go there (OAuth 2.1, section 7.12.2)
+		e := asDenial(err)
+		a.note(r, e)
+		u, _ := url.Parse(z.Redirect)
+		a.show(w, http.StatusBadRequest, pageData{Title: "Access cannot be given", Problem: e.text, Code: e.code,
+			Redirect: u.Host, Back: a.answer(z, map[string]string{"error": e.code, "error_description": e.text})})
+		return nil
 	}
-	return a.consent(w, r, z, c)
+	return a.reject(w, r, z, err)
+}
+
+// remote reports whether a redirect URI leads to another machine. On this one any program
+// can be the client.
+func remote(redirect string) bool {
+	u, err := url.Parse(redirect)
+	return err == nil && u.Scheme == "https" && !isLoopback(u.Hostname())
 }
 
 func (a *AuthorizationServer) authenticate(w http.ResponseWriter, r *http.Request) (user string, ok bool) {
@@ -847,7 +870,10 @@ func (a *AuthorizationServer) fill(z *authorization, c *client, q map[string]str
 	if z.Resource, err = a.resource(q["resource"]); err != nil {
 		return err
 	}
-	z.Scopes, err = a.scopes(z.User, c.id, q["scope"])
+	z.Scopes, err = a.knownScopes(q["scope"])
+	if err == nil && a.Authenticate != nil { // else the person is not known yet
+		z.Scopes, err = a.filtered(z.User, c.id, z.Scopes)
+	}
 	return err
 }
 
@@ -866,6 +892,15 @@ func (a *AuthorizationServer) resource(asked string) (string, error) {
 
 // scopes are those that a client may have of what it asked for.
 func (a *AuthorizationServer) scopes(user, client, asked string) ([]string, error) {
+	scopes, err := a.knownScopes(asked)
+	if err != nil {
+		return nil, err
+	}
+	return a.filtered(user, client, scopes)
+}
+
+// knownScopes are those of a request that there are.
+func (a *AuthorizationServer) knownScopes(asked string) ([]string, error) {
 	list, ok := parseScopes(asked)
 	if !ok {
 		return nil, deny(codeInvalidScope, "scope is malformed")
@@ -874,13 +909,21 @@ func (a *AuthorizationServer) scopes(user, client, asked string) ([]string, erro
 	if len(list) == 0 {
 		granted = slices.Clone(a.DefaultScopes)
 	}
-	if a.FilterScopes != nil {
-		granted = a.FilterScopes(user, client, granted)
-	}
 	if len(list) > 0 && len(granted) == 0 {
 		return nil, deny(codeInvalidScope, "none of these scopes can be granted")
 	}
 	return granted, nil
+}
+
+// filtered are the scopes that the application lets a client have for a user.
+func (a *AuthorizationServer) filtered(user, client string, scopes []string) ([]string, error) {
+	if a.FilterScopes == nil || len(scopes) == 0 {
+		return scopes, nil
+	}
+	if scopes = a.FilterScopes(user, client, scopes); len(scopes) == 0 {
+		return nil, deny(codeInvalidScope, "none of these scopes can be granted")
+	}
+	return scopes, nil
 }
 
 // reject sends an error to the client.
@@ -891,9 +934,14 @@ func (a *AuthorizationServer) reject(w http.ResponseWriter, r *http.Request, z *
 	return nil
 }
 
-// sendBack sends the browser to the client's redirect URI, whose own query stays (OAuth
-// 2.1, section 4.1.2; RFC 9207).
 func (a *AuthorizationServer) sendBack(w http.ResponseWriter, z *authorization, answer map[string]string) {
+	w.Header().Set("Location", a.answer(z, answer))
+	w.WriteHeader(http.StatusFound)
+}
+
+// answer is the client's redirect URI, whose own query stays, with an answer (OAuth 2.1,
+// section 4.1.2; RFC 9207).
+func (a *AuthorizationServer) answer(z *authorization, answer map[string]string) string {
 	answer["state"], answer["iss"] = z.State, a.Issuer
 	base, old, _ := strings.Cut(z.Redirect, "?")
 	var query []string
@@ -908,8 +956,7 @@ func (a *AuthorizationServer) sendBack(w http.ResponseWriter, z *authorization, 
 			query = append(query, name+"="+url.QueryEscape(answer[name]))
 		}
 	}
-	w.Header().Set("Location", base+"?"+strings.Join(query, "&"))
-	w.WriteHeader(http.StatusFound)
+	return base + "?" + strings.Join(query, "&")
 }
 
 // The browser's cookie ties the pages of one login together. It says nothing about who
@@ -964,7 +1011,7 @@ func (a *AuthorizationServer) approved(ctx context.Context, z *authorization) bo
 	if err != nil {
 		a.log.Error("reading what was allowed before", "error", err)
 	}
-	return ok && err == nil && strings.HasPrefix(z.Redirect, "https:") && old.Version == z.Version &&
+	return ok && err == nil && remote(z.Redirect) && old.Version == z.Version &&
 		old.Redirect == z.Redirect && old.Resource == z.Resource && coversScopes(old.Scopes, z.Scopes)
 }
 
@@ -988,7 +1035,7 @@ func (a *AuthorizationServer) consent(w http.ResponseWriter, r *http.Request, z 
 	if err := a.create(r.Context(), kindConsent, digest(token), z, time.Now().Add(pendingLifetime)); err != nil {
 		return err
 	}
-	d := pageData{Title: "Allow access?", Token: token, Name: shownName(c), Local: c.local(), Claimed: !c.chosen, User: z.User, Resource: z.Resource}
+	d := pageData{Title: "Allow access?", Token: token, Name: shownName(c), Local: !remote(z.Redirect), Claimed: !c.chosen, User: z.User, Resource: z.Resource}
 	if c.documented {
 		u, _ := url.Parse(c.id)
 		d.Host = u.Host
@@ -1091,8 +1138,8 @@ func (a *AuthorizationServer) delegate(w http.ResponseWriter, r *http.Request, z
 		return a.reject(w, r, z, upstreamTrouble(err))
 	}
 	at, err := url.Parse(m.AuthorizationEndpoint)
-	if err != nil {
-		return a.reject(w, r, z, upstreamTrouble(err))
+	if err != nil || !at.IsAbs() {
+		return a.reject(w, r, z, upstreamTrouble(cmp.Or(err, errors.New("it has no authorization endpoint"))))
 	}
 	state := newSecret()
 	z.Verifier, z.Browser = newSecret(), digest(a.browser(w, r))
@@ -1200,7 +1247,10 @@ func (a *AuthorizationServer) upstreamLogin(ctx context.Context, z *authorizatio
 	}
 	if a.Authenticate == nil {
 		if z.User, err = a.Upstream.User(ctx, t); err != nil || z.User == "" {
-			return upstreamTrouble(fmt.Errorf("nobody known has logged in: %w", err))
+			return upstreamTrouble(cmp.Or(err, errNobody))
+		}
+		if z.Scopes, err = a.filtered(z.User, z.Client, z.Scopes); err != nil {
+			return err
 		}
 	}
 	z.Upstream, err = a.seal(ctx, t)
@@ -1490,44 +1540,44 @@ func (a *AuthorizationServer) issue(ctx context.Context, id string, g *grant, sc
 func (a *AuthorizationServer) refresh(ctx context.Context, c *client, f map[string]string, key string) (*tokenReply, error) {
 	id, family, own := refreshParts(f["refresh_token"])
 	newest, g, stolen := newSecret(), &grant{}, false
-	if known, err := a.load(ctx, kindGrant, id, g); err != nil {
-		return nil, err
-	} else if known && matches(family, g.Family) {
-		err := cmp.Or(a.paced(g), a.upstreamLives(ctx, id, g))
-		if errors.Is(err, ErrInvalidToken) {
-			err = deny(codeInvalidGrant, "the refresh token is not valid")
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
 	scopes, ok := parseScopes(f["scope"])
-	err := a.store.Update(ctx, kindGrant, id, func(old []byte) ([]byte, time.Time, error) {
-		stolen = false
-		*g = grant{}
-		if old != nil {
-			if err := decodeJSON(old, g); err != nil {
-				return nil, time.Time{}, err
-			}
-		}
+	check := func() error {
 		invalid := deny(codeInvalidGrant, "the refresh token is not valid")
 		switch {
 		case g.Revoked || !matches(family, g.Family) || g.Client != c.id:
-			return nil, time.Time{}, invalid
+			return invalid
 		case !matches(own, g.Newest):
 			stolen = true
-			return nil, time.Time{}, invalid
+			return invalid
 		case g.Key != "" && g.Key != key:
-			return nil, time.Time{}, deny(codeInvalidGrant, "the refresh token is bound to another key")
+			return deny(codeInvalidGrant, "the refresh token is bound to another key")
 		case f["resource"] != "" && !sameResource(f["resource"], g.Resource):
-			return nil, time.Time{}, deny("invalid_target", "resource is not that of the grant")
+			return deny("invalid_target", "resource is not that of the grant")
 		case !ok || !coversScopes(g.Scopes, scopes):
-			return nil, time.Time{}, deny(codeInvalidScope, "scope is more than was granted")
+			return deny(codeInvalidScope, "scope is more than was granted")
 		}
-		g.Newest = digest(newest)
-		data, err := marshal(g)
-		return data, g.capped(time.Now().Add(a.refreshLifetime())), err
-	})
+		return nil
+	}
+	if _, err := a.load(ctx, kindGrant, id, g); err != nil {
+		return nil, err
+	}
+	reply, err := a.renew(ctx, id, g, scopes, key, check)
+	if err == nil {
+		err = a.store.Update(ctx, kindGrant, id, func(old []byte) ([]byte, time.Time, error) {
+			*g, stolen = grant{}, false
+			if old != nil {
+				if err := decodeJSON(old, g); err != nil {
+					return nil, time.Time{}, err
+				}
+			}
+			if err := check(); err != nil {
+				return nil, time.Time{}, err
+			}
+			g.Newest = digest(newest)
+			data, err := marshal(g)
+			return data, g.capped(time.Now().Add(a.refreshLifetime())), err
+		})
+	}
 	if stolen {
 		a.log.WarnContext(ctx, "a refresh token was used again: its grant ends", "client", g.Client, "user", g.Subject)
 		if err := a.end(ctx, id); err != nil {
@@ -1537,14 +1587,29 @@ func (a *AuthorizationServer) refresh(ctx context.Context, c *client, f map[stri
 	if err != nil {
 		return nil, err
 	}
+	reply.RefreshToken = id + "." + family + "." + newest
+	return reply, nil
+}
+
+// renew makes another access token of a grant, before the refresh token is used up: if
+// that fails for a reason of ours, the client can try again.
+func (a *AuthorizationServer) renew(ctx context.Context, id string, g *grant, scopes []string, key string, check func() error) (*tokenReply, error) {
+	if err := check(); err != nil {
+		return nil, err
+	}
+	if err := a.paced(g); err != nil {
+		return nil, err
+	}
+	if err := a.upstreamLives(ctx, id, g); err != nil {
+		if errors.Is(err, ErrInvalidToken) {
+			err = deny(codeInvalidGrant, "the refresh token is not valid")
+		}
+		return nil, err
+	}
 	if len(scopes) == 0 {
 		scopes = g.Scopes
 	}
-	reply, err := a.issue(ctx, id, g, scopes, key)
-	if err == nil {
-		reply.RefreshToken = id + "." + family + "." + newest
-	}
-	return reply, err
+	return a.issue(ctx, id, g, scopes, key)
 }
 
 // refreshParts are the parts of a refresh token; empty if it is none.
@@ -1844,7 +1909,11 @@ func newClient(id, secret string, m *ClientMetadata) *client {
 }
 
 // may reports whether a client is registered for a type of grant (RFC 7591, section 2).
+// What needs no person's consent is only for those that the application has chosen.
 func (c *client) may(kind string) bool {
+	if kind == grantCredentials && !c.chosen {
+		return false
+	}
 	return slices.Contains(c.meta.GrantTypes, kind) || len(c.meta.GrantTypes) == 0 && kind == grantCode
 }
 
@@ -1852,14 +1921,6 @@ func (c *client) may(kind string) bool {
 // one is not allowed the other.
 func (c *client) version() string {
 	return digest(append(slices.Clone(c.meta.RedirectURIs), c.method, string(c.meta.JWKS), c.meta.JWKSURI)...)
-}
-
-// local reports whether nothing but a program of the person's machine gets the codes.
-func (c *client) local() bool {
-	return !slices.ContainsFunc(c.meta.RedirectURIs, func(text string) bool {
-		u, err := url.Parse(text)
-		return err != nil || !isLoopback(u.Hostname())
-	})
 }
 
 // redirect is where a person is sent back to. An error is shown, and sent nowhere.
@@ -2010,17 +2071,17 @@ func (a *AuthorizationServer) checkClientJWT(ctx context.Context, c *client, t *
 		audiences = append(audiences, a.Issuer+"/token")
 	}
 	wrong := func(err error) error { return because(err, codeInvalidClient, "the client assertion is not valid") }
-	keys, err := a.keysOf(ctx, c, t.kid)
-	if err != nil {
-		return wrong(err)
-	}
-	if err := signedBy(t, keys); err != nil {
-		return wrong(err)
-	}
 	if t.text("iss") != c.id || t.text("sub") != c.id {
 		return wrong(errors.New("iss and sub must be the client's id"))
 	}
 	if err := timely(t, audiences, clientJWT); err != nil {
+		return wrong(err)
+	}
+	keys, err := a.keysOf(ctx, c, t.kid)
+	if err != nil {
+		return &denial{http.StatusServiceUnavailable, "temporarily_unavailable", "the keys of the client cannot be had", err}
+	}
+	if err := signedBy(t, keys); err != nil {
 		return wrong(err)
 	}
 	if err := a.first(ctx, t); err != nil {
@@ -2040,7 +2101,13 @@ func (a *AuthorizationServer) keysOf(ctx context.Context, c *client, kid string)
 		if len(a.clientKeys) >= maxDocuments {
 			clear(a.clientKeys) // they can be fetched again
 		}
-		ring = newKeyRing(a.learned, func(context.Context) (string, error) { return c.meta.JWKSURI, nil })
+		at := c.meta.JWKSURI
+		ring = newKeyRing(a.learned, func(context.Context) (string, error) {
+			if u, err := url.Parse(at); err != nil || !a.mayFetch(u.Host) {
+				return "", cmp.Or(err, error(errTooMany))
+			}
+			return at, nil
+		})
 		a.clientKeys[c.meta.JWKSURI] = ring
 	}
 	a.mu.Unlock()
@@ -2207,7 +2274,7 @@ func (a *AuthorizationServer) enterprise(ctx context.Context, g *grant, c *clien
 	if issuer.User != nil {
 		user, err := issuer.User(ctx, t.claims.raw())
 		if err != nil || user == "" {
-			return nil, fmt.Errorf("the person is not known: %w", err)
+			return nil, cmp.Or(err, errNobody)
 		}
 		g.Subject = user
 	}
@@ -2332,7 +2399,7 @@ func (a *AuthorizationServer) checkRegistration(m *ClientMetadata) error {
 	if len(m.ResponseTypes) == 0 {
 		m.ResponseTypes = []string{"code"}
 	}
-	m.GrantTypes = slices.DeleteFunc(m.GrantTypes, func(g string) bool { return !slices.Contains(a.grants(), g) })
+	m.GrantTypes = slices.DeleteFunc(m.GrantTypes, func(g string) bool { return g == grantCredentials || !slices.Contains(a.grants(), g) })
 	data, err := marshal(m)
 	keys, _ := parseJWKS(m.JWKS)
 	switch {
@@ -2376,12 +2443,10 @@ func (a *AuthorizationServer) checkRedirects(m *ClientMetadata) error {
 		if err := validRedirect(text, a.PrivateSchemes); err != nil {
 			return invalid("%v", err)
 		}
-		u, _ := url.Parse(text)
-		remote := u.Scheme == "https" && !isLoopback(u.Hostname())
 		switch {
-		case m.ApplicationType == "web" && !remote:
+		case m.ApplicationType == "web" && !remote(text):
 			return invalid("a web application's redirect URIs are https, and not on this machine")
-		case m.ApplicationType == "native" && remote:
+		case m.ApplicationType == "native" && remote(text):
 			return invalid("a native application's redirect URIs are on the person's machine")
 		case !slices.Contains([]string{"", "web", "native"}, m.ApplicationType):
 			return deny("invalid_client_metadata", "application_type must be native or web")
@@ -2438,10 +2503,8 @@ func (a *AuthorizationServer) document(ctx context.Context, id, address string) 
 	}
 	return a.documents.fetching.do(ctx, id, func(ctx context.Context) (*client, error) {
 		u, _ := url.Parse(id)
-		for _, key := range []string{"document for " + address, "document at " + u.Host, "documents"} {
-			if !a.limits.take(key) {
-				return nil, errTooMany
-			}
+		if !a.limits.take("document for "+address) || !a.mayFetch(u.Host) {
+			return nil, errTooMany
 		}
 		c, until, err := a.fetchDocument(ctx, id)
 		if err != nil {
@@ -2451,6 +2514,11 @@ func (a *AuthorizationServer) document(ctx context.Context, id, address string) 
 		a.documents.put(id, c, until)
 		return c, nil
 	})
+}
+
+// mayFetch counts what is fetched because a client wants it.
+func (a *AuthorizationServer) mayFetch(host string) bool {
+	return a.limits.take("host for "+host) && a.limits.take("documents")
 }
 
 // fetchDocument fetches a metadata document, and says until when it may be kept.
@@ -2623,7 +2691,7 @@ func limitOf(key string) limit {
 		return limit{0.1, 20}
 	case what == "/register":
 		return limit{10, 100}
-	case what == "document" && one, strings.HasPrefix(what, "document at "):
+	case what == "document", what == "host":
 		return limit{1, 10}
 	case what == "documents":
 		return limit{20, 100}
@@ -2642,19 +2710,28 @@ func limitOf(key string) limit {
 // rateLimits count what happens, by key.
 type rateLimits struct {
 	mu sync.Mutex // guards m
-	m  map[string]*bucket
+	m  map[string]map[string]*bucket
 }
 
+// take counts one. Whoever comes from many addresses makes those forgotten, but neither
+// the limits for all together, nor those of persons or hosts.
 func (l *rateLimits) take(key string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	b := l.m[key]
+	what, _, one := strings.Cut(key, " for ")
+	if !one {
+		what = "" // all of one kind, of which there are few
+	}
+	if l.m == nil {
+		l.m = map[string]map[string]*bucket{}
+	}
+	b := l.m[what][key]
 	if b == nil {
-		if l.m == nil || len(l.m) >= maxBuckets {
-			l.m = map[string]*bucket{} // full ones are as good as new
+		if l.m[what] == nil || len(l.m[what]) >= maxBuckets {
+			l.m[what] = map[string]*bucket{} // full ones are as good as new
 		}
 		b = &bucket{}
-		l.m[key] = b
+		l.m[what][key] = b
 	}
 	at := limitOf(key)
 	return b.take(at.rate, at.burst)
@@ -2781,6 +2858,7 @@ func (k *recordKind) sweep(now time.Time) {
 type pageData struct {
 	Title, Nonce   string
 	Problem, Code  string // of a page that says why nothing can be given
+	Back           string // where that leads to, if the person wants
 	Token          string // of a page that asks
 	Name           string // the client's own claim
 	Claimed        bool   // nobody has checked the name
@@ -2836,7 +2914,8 @@ button { font: inherit; padding: .6rem 1.5rem; min-width: 8rem; margin: 0 .5rem 
 {{if .Problem}}<h1>{{.Title}}</h1>
 <p role="alert">{{.Problem}}</p>
 <p>{{.Code}}</p>
-{{else}}<h1>Allow “{{.Name}}” to use {{.Resource}}?</h1>
+{{if .Back}}<p><a href="{{.Back}}">Go to <strong>{{.Redirect}}</strong></a></p>
+{{end}}{{else}}<h1>Allow “{{.Name}}” to use {{.Resource}}?</h1>
 <dl>
 {{if .User}}<dt>You are signed in as</dt><dd>{{.User}}</dd>
 {{end}}{{if .Host}}<dt>The application is described at</dt><dd><strong>{{.Host}}</strong></dd>

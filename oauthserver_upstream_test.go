@@ -522,6 +522,70 @@ func TestMemoryAuthorizationStore(t *testing.T) {
 	})
 }
 
+// The scopes are narrowed for the person who has logged in at the third party, and for
+// nobody before. AUTH-317
+func TestAuthUpstreamScopes(t *testing.T) {
+	b, _ := newThirdBench(t, func(a *AuthorizationServer) {
+		a.FilterScopes = func(user, _ string, scopes []string) []string {
+			switch user {
+			case "user 1":
+				return slices.DeleteFunc(scopes, func(s string) bool { return s == "files:write" })
+			case "user 2":
+				return nil
+			}
+			t.Errorf("asked for %q", user)
+			return scopes
+		}
+	})
+	q := request("scope", "files:read files:write")
+	if got := b.token(redemption(b.through(q).Query().Get("code"))); got.Scope != "files:read" {
+		t.Errorf("%+v", got)
+	}
+	b.browser = newBrowser(b.net)
+	if got := b.through(q).Query(); got.Get("error") != "invalid_scope" || got.Get("code") != "" {
+		t.Errorf("%v", got)
+	}
+}
+
+// A third party that has no page to log in at is trouble, and the browser goes nowhere
+// but to the client.
+func TestAuthUpstreamWithoutPage(t *testing.T) {
+	b, _ := newThirdBench(t, func(a *AuthorizationServer) {
+		a.Upstream.Metadata = AuthorizationServerMetadata{TokenEndpoint: "https://third.example.com/token"}
+	})
+	if got := b.allow(request()).location(t); got.Host != "app.example.com" || got.Query().Get("error") != "server_error" {
+		t.Errorf("%v", got)
+	}
+}
+
+// That the store is full when a token is refreshed does not use up the refresh token.
+func TestAuthRefreshIntoFullStore(t *testing.T) {
+	store := &fullStore{}
+	b := newAuthBench(t, func(a *AuthorizationServer) { a.Store = store })
+	got := b.login()
+	store.full = true
+	if got := b.token(refreshing(got.Refresh)); got.status != 503 {
+		t.Errorf("%+v", got)
+	}
+	store.full = false
+	if again := b.token(refreshing(got.Refresh)); again.status != 200 || !b.valid(got.Access) {
+		t.Errorf("%+v", again)
+	}
+}
+
+// A fullStore has no room for access tokens while full is set.
+type fullStore struct {
+	MemoryAuthorizationStore
+	full bool
+}
+
+func (s *fullStore) Update(ctx context.Context, kind, key string, change func([]byte) ([]byte, time.Time, error)) error {
+	if s.full && kind == kindAccess {
+		return ErrStoreFull
+	}
+	return s.MemoryAuthorizationStore.Update(ctx, kind, key, change)
+}
+
 // A full store refuses what is new, and what is there still counts.
 func TestAuthFullStore(t *testing.T) {
 	b := newAuthBench(t, func(a *AuthorizationServer) { a.Store = &MemoryAuthorizationStore{MaxBytes: 4000} })
@@ -577,6 +641,18 @@ func TestAuthRateLimits(t *testing.T) {
 			}
 		})
 	}
+	synctest.Test(t, func(t *testing.T) {
+		l := rateLimits{} // who has many addresses does not get the others' limits forgotten
+		for range 100 {
+			l.take("/register")
+		}
+		for i := range 2 * maxBuckets {
+			l.take(fmt.Sprint("/register for ", i))
+		}
+		if l.take("/register") || len(l.m["/register"]) > maxBuckets {
+			t.Error("the limit for all together was forgotten")
+		}
+	})
 	b := newAuthBench(t, nil) // a person does not fill the store for others
 	code := func() string { return b.code() }
 	got := b.token(redemption(code()))
