@@ -173,22 +173,19 @@ type AuthorizationServer struct {
 	Store AuthorizationStore
 	Log   *slog.Logger // nil: silent
 
-	once       sync.Once
-	problem    error // of the fields; set once
-	store      AuthorizationStore
-	log        *slog.Logger
-	learned    *outbound // to URLs that clients have named
-	chosen     *outbound // to those that the application has
-	issuers    map[string]*keyRing
+	once                        sync.Once // sets the fields below
+	problem                     error
+	codeFor, accessFor, idleFor time.Duration
+	store                       AuthorizationStore
+	log                         *slog.Logger
+	learned, chosen             *outbound // to URLs that clients have named, and to those that the application has
+	issuers                     map[string]*keyRing
+
 	limits     rateLimits
 	documents  documents
 	refreshing turns[*UpstreamToken]
-
-	mu         sync.Mutex          // guards the fields below
+	mu         sync.Mutex          // guards clientKeys
 	clientKeys map[string]*keyRing // by URL of the JWKS
-	third      *AuthorizationServerMetadata
-	thirdUntil time.Time
-	nonces     *nonceMint
 }
 
 // A RegisteredClient is a client that the application has registered itself.
@@ -264,25 +261,17 @@ type AuthorizationStore interface {
 // ErrStoreFull is what a full store returns.
 var ErrStoreFull = errors.New("mcp: the authorization store is full")
 
-// String keeps the secrets to itself.
-func (a *AuthorizationServer) String() string       { return "authorization server " + a.Issuer }
-func (a *AuthorizationServer) GoString() string     { return a.String() }
-func (a *AuthorizationServer) LogValue() slog.Value { return slog.StringValue(a.String()) }
-
-// String keeps the secret to itself.
-func (c RegisteredClient) String() string       { return "client " + c.ID }
-func (c RegisteredClient) GoString() string     { return c.String() }
-func (c RegisteredClient) LogValue() slog.Value { return slog.StringValue(c.String()) }
-
-// String keeps the secret to itself.
-func (u Upstream) String() string       { return "upstream " + u.Issuer }
-func (u Upstream) GoString() string     { return u.String() }
-func (u Upstream) LogValue() slog.Value { return slog.StringValue(u.String()) }
-
-// String keeps the tokens to itself.
-func (t UpstreamToken) String() string       { return "upstream token of type " + t.Type }
-func (t UpstreamToken) GoString() string     { return t.String() }
-func (t UpstreamToken) LogValue() slog.Value { return slog.StringValue(t.String()) }
+// What is printed of these holds no secret.
+func (a *AuthorizationServer) Format(s fmt.State, _ rune) {
+	_, _ = io.WriteString(s, "authorization server "+a.Issuer)
+}
+func (a *AuthorizationServer) LogValue() slog.Value   { return slog.StringValue(fmt.Sprint(a)) }
+func (c RegisteredClient) Format(s fmt.State, _ rune) { _, _ = io.WriteString(s, "client "+c.ID) }
+func (c RegisteredClient) LogValue() slog.Value       { return slog.StringValue(fmt.Sprint(c)) }
+func (u Upstream) Format(s fmt.State, _ rune)         { _, _ = io.WriteString(s, "upstream "+u.Issuer) }
+func (u Upstream) LogValue() slog.Value               { return slog.StringValue(fmt.Sprint(u)) }
+func (t UpstreamToken) Format(s fmt.State, _ rune)    { _, _ = io.WriteString(s, "upstream token") }
+func (t UpstreamToken) LogValue() slog.Value          { return slog.StringValue(fmt.Sprint(t)) }
 
 // Check reports what is wrong with the fields, of which it names the first. A server
 // with such an error answers every request with status 500.
@@ -292,16 +281,14 @@ func (a *AuthorizationServer) Check() error {
 }
 
 func (a *AuthorizationServer) setUp() {
+	a.codeFor, a.accessFor, a.idleFor = cmp.Or(a.CodeLifetime, defaultCode), cmp.Or(a.AccessLifetime, defaultAccess), cmp.Or(a.RefreshLifetime, defaultRefresh)
 	if err := a.validate(); err != nil {
 		a.problem = fmt.Errorf("mcp: authorization server: %w", err)
 		return
 	}
-	a.store, a.log = a.Store, a.Log
-	if a.store == nil {
+	a.log = cmp.Or(a.Log, slog.New(slog.DiscardHandler))
+	if a.store = a.Store; a.store == nil {
 		a.store = &MemoryAuthorizationStore{}
-	}
-	if a.log == nil {
-		a.log = slog.New(slog.DiscardHandler)
 	}
 	issuer, _ := url.Parse(a.Issuer)
 	a.learned = &outbound{rt: a.Outbound, local: a.AllowPrivate && isLoopback(issuer.Hostname())}
@@ -313,10 +300,7 @@ func (a *AuthorizationServer) setUp() {
 				return t.JWKS, nil
 			}
 			m, err := a.discover(ctx, t.Issuer)
-			if err != nil {
-				return "", err
-			}
-			return m.JWKSURI, nil
+			return m.JWKSURI, err
 		})
 	}
 }
@@ -330,16 +314,16 @@ func (a *AuthorizationServer) validate() error {
 		return fmt.Errorf("the Issuer %.200q must be https", a.Issuer)
 	case len(a.Resources) == 0:
 		return errors.New("Resources is empty")
-	case min(a.CodeLifetime, a.AccessLifetime, a.RefreshLifetime) < 0:
+	case min(a.codeFor, a.accessFor, a.idleFor) < 0:
 		return errors.New("a lifetime is negative")
-	case a.refreshLifetime() < a.accessLifetime():
-		return fmt.Errorf("RefreshLifetime %v is less than AccessLifetime %v", a.refreshLifetime(), a.accessLifetime())
-	case a.CodeLifetime > maxCode:
+	case a.idleFor < a.accessFor:
+		return fmt.Errorf("RefreshLifetime %v is less than AccessLifetime %v", a.idleFor, a.accessFor)
+	case a.codeFor > maxCode:
 		return fmt.Errorf("CodeLifetime %v is more than %v", a.CodeLifetime, maxCode)
 	}
 	for _, r := range a.Resources {
-		if _, err := canonicalResource(r); err != nil || strings.Contains(r, "#") {
-			return fmt.Errorf("Resources: %.200q is not an absolute URL without fragment", r)
+		if _, err := checkResource(r); err != nil {
+			return fmt.Errorf("Resources: %.200q: %w", r, err)
 		}
 	}
 	for _, s := range slices.Concat(sortedKeys(a.Scopes), a.DefaultScopes) {
@@ -352,16 +336,8 @@ func (a *AuthorizationServer) validate() error {
 			return fmt.Errorf("TrustedIssuers: %w", err)
 		}
 	}
-	if err := a.validateClients(); err != nil {
-		return err
-	}
-	return a.Upstream.validate(a)
-}
-
-func (a *AuthorizationServer) validateClients() error {
 	seen := map[string]bool{}
-	for i := range a.Clients {
-		c := &a.Clients[i]
+	for _, c := range a.Clients {
 		if c.ID == "" || seen[c.ID] {
 			return fmt.Errorf("client id %.100q is empty or there twice", c.ID)
 		}
@@ -372,7 +348,7 @@ func (a *AuthorizationServer) validateClients() error {
 			}
 		}
 	}
-	return nil
+	return a.Upstream.validate(a)
 }
 
 func (u *Upstream) validate(a *AuthorizationServer) error {
@@ -409,11 +385,12 @@ func (a *AuthorizationServer) ServeHTTP(w http.ResponseWriter, r *http.Request) 
 	h.Set("Cache-Control", "no-store")
 	h.Set("Referrer-Policy", "no-referrer")
 	h.Set("X-Content-Type-Options", "nosniff")
+	read := []string{http.MethodGet, http.MethodHead}
 	switch path := r.URL.Path; {
 	case path == "/.well-known/oauth-authorization-server", path == "/.well-known/openid-configuration" && a.OpenID != nil:
-		a.script(w, r, a.metadata, http.MethodGet, http.MethodHead)
+		a.script(w, r, a.metadata, read...)
 	case path == "/jwks" && a.Key != nil:
-		a.script(w, r, a.jwks, http.MethodGet, http.MethodHead)
+		a.script(w, r, a.jwks, read...)
 	case path == "/token":
 		a.script(w, r, a.token, http.MethodPost)
 	case path == "/revoke":
@@ -441,6 +418,10 @@ type denial struct {
 
 func (e *denial) Error() string { return e.code + ": " + e.text }
 
+func (e *denial) answer() map[string]string {
+	return map[string]string{"error": e.code, "error_description": e.text}
+}
+
 func deny(code, format string, args ...any) *denial {
 	status := http.StatusBadRequest
 	if code == codeInvalidClient {
@@ -465,13 +446,18 @@ func because(err error, code, text string) *denial {
 	return e
 }
 
-// asDenial makes any error one. What is not one is a trouble of ours, and stays here.
-func asDenial(err error) *denial {
-	var e *denial
-	if errors.As(err, &e) {
-		return e
+// unavailable is a denial that is nobody's fault.
+func unavailable(err error, text string) *denial {
+	return &denial{http.StatusServiceUnavailable, "temporarily_unavailable", text, err}
+}
+
+// admit refuses what comes by another method, or too often.
+func (a *AuthorizationServer) admit(w http.ResponseWriter, r *http.Request, allow []string) error {
+	if !slices.Contains(allow, r.Method) {
+		w.Header().Set("Allow", strings.Join(allow, ", "))
+		return &denial{status: http.StatusMethodNotAllowed, code: codeInvalidRequest, text: "method not allowed"}
 	}
-	return &denial{http.StatusServiceUnavailable, "temporarily_unavailable", "try again later", err}
+	return a.limits.request(r.URL.Path, a.address(r))
 }
 
 // script serves what programs ask for: JSON, also to scripts of any page, since
@@ -487,14 +473,8 @@ func (a *AuthorizationServer) script(w http.ResponseWriter, r *http.Request, ser
 		return
 	}
 	var body any
-	var err error
-	switch {
-	case !slices.Contains(allow, r.Method):
-		h.Set("Allow", strings.Join(allow, ", "))
-		err = &denial{status: http.StatusMethodNotAllowed, code: codeInvalidRequest, text: "method not allowed"}
-	case !a.allowed(r):
-		err = errTooMany
-	default:
+	err := a.admit(w, r, allow)
+	if err == nil {
 		body, err = serve(w, r)
 	}
 	status := http.StatusOK
@@ -502,9 +482,8 @@ func (a *AuthorizationServer) script(w http.ResponseWriter, r *http.Request, ser
 		status = http.StatusCreated
 	}
 	if err != nil {
-		e := asDenial(err)
-		a.note(r, e)
-		status, body = e.status, map[string]string{"error": e.code, "error_description": e.text}
+		e := a.refused(r, err)
+		status, body = e.status, e.answer()
 		if status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable {
 			h.Set("Retry-After", "1")
 		}
@@ -522,39 +501,45 @@ func (a *AuthorizationServer) script(w http.ResponseWriter, r *http.Request, ser
 // page serves what browsers show. An error is a page, too: nobody is sent anywhere
 // before it is known that the address is the client's.
 func (a *AuthorizationServer) page(w http.ResponseWriter, r *http.Request, serve func(http.ResponseWriter, *http.Request) error, allow ...string) {
-	var err error
-	switch {
-	case !slices.Contains(allow, r.Method):
-		w.Header().Set("Allow", strings.Join(allow, ", "))
-		err = &denial{status: http.StatusMethodNotAllowed, code: codeInvalidRequest, text: "method not allowed"}
-	case !a.allowed(r):
-		err = errTooMany
-	default:
+	err := a.admit(w, r, allow)
+	if err == nil {
 		err = serve(w, r)
 	}
-	if err == nil {
-		return
+	if err != nil {
+		a.problemPage(w, a.refused(r, err), nil, "")
 	}
-	e := asDenial(err)
-	a.note(r, e)
+}
+
+// problemPage says why nothing can be given. back is where a client would have the person
+// sent with that, who decides; empty: nowhere.
+func (a *AuthorizationServer) problemPage(w http.ResponseWriter, e *denial, z *authorization, back string) {
 	status := e.status
 	if status == http.StatusUnauthorized {
 		status = http.StatusBadRequest // there is nothing to authenticate with
 	}
-	a.show(w, status, pageData{Title: "Access cannot be given", Problem: e.text, Code: e.code})
+	d := pageData{Title: "Access cannot be given", Problem: e.text, Code: e.code, Back: back}
+	if z != nil {
+		d.Redirect = shownRedirect(z.Redirect)
+	}
+	a.show(w, status, d)
 }
 
-// note logs a denial. Its text holds nothing secret.
-func (a *AuthorizationServer) note(r *http.Request, e *denial) {
-	level := slog.LevelInfo
+// refused makes any error a denial, and logs it. What is not one is a trouble of ours,
+// and stays here. The text of a denial holds nothing secret.
+func (a *AuthorizationServer) refused(r *http.Request, err error) *denial {
+	var e *denial
+	if !errors.As(err, &e) {
+		e = unavailable(err, "try again later")
+	}
+	level, args := slog.LevelInfo, []any{"path", r.URL.Path, "status", e.status, "code", e.code, "reason", e.text}
 	if e.status >= 500 {
 		level = slog.LevelError
 	}
-	args := []any{"path", r.URL.Path, "status", e.status, "code", e.code, "reason", e.text}
 	if e.cause != nil {
 		args = append(args, "error", e.cause)
 	}
 	a.log.Log(r.Context(), level, "an authorization request was refused", args...)
+	return e
 }
 
 func (a *AuthorizationServer) metadata(http.ResponseWriter, *http.Request) (any, error) {
@@ -611,18 +596,13 @@ func merged(v any, more map[string]any) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	all := maps.Clone(more)
-	if all == nil {
-		all = map[string]any{}
+	all, own := map[string]any{}, map[string]json.RawMessage{}
+	maps.Copy(all, more)
+	err = json.Unmarshal(data, &own)
+	for name, member := range own {
+		all[name] = member
 	}
-	ix, err := scan(data)
-	if err != nil {
-		return nil, err
-	}
-	for name, member := range ix.root().members() {
-		all[name.str()] = member.raw()
-	}
-	return all, nil
+	return all, err
 }
 
 func (a *AuthorizationServer) jwks(http.ResponseWriter, *http.Request) (any, error) {
@@ -748,17 +728,33 @@ var errNobody = errors.New("the person is not known")
 
 var errTaken = errors.New("there is such a record already")
 
-// create makes a record that is not there yet; else it fails with errTaken.
-func (a *AuthorizationServer) create(ctx context.Context, kind, key string, v any, ends time.Time) error {
-	data, err := marshal(v)
-	if err != nil {
-		return err
-	}
-	return a.store.Update(ctx, kind, key, func(old []byte) ([]byte, time.Time, error) {
+// change changes a record atomically. f gets it, empty if there is none, and says when it
+// ends then. It may be called again. If it fails the record stays.
+func change[T any](ctx context.Context, s AuthorizationStore, kind, key string, f func(v *T, found bool) (ends time.Time, err error)) error {
+	return s.Update(ctx, kind, key, func(old []byte) ([]byte, time.Time, error) {
+		v := new(T)
 		if old != nil {
-			return nil, time.Time{}, errTaken
+			if err := decodeJSON(old, v); err != nil {
+				return nil, time.Time{}, err
+			}
 		}
-		return data, ends, nil
+		ends, err := f(v, old != nil)
+		if err != nil {
+			return nil, time.Time{}, err
+		}
+		data, err := marshal(v)
+		return data, ends, err
+	})
+}
+
+// create makes a record that is not there yet; else it fails with errTaken.
+func create[T any](ctx context.Context, s AuthorizationStore, kind, key string, v T, ends time.Time) error {
+	return change(ctx, s, kind, key, func(old *T, found bool) (time.Time, error) {
+		if found {
+			return ends, errTaken
+		}
+		*old = v
+		return ends, nil
 	})
 }
 
@@ -814,11 +810,8 @@ func (a *AuthorizationServer) authorize(w http.ResponseWriter, r *http.Request) 
 		err = deny("consent_required", "the person has to be asked")
 	}
 	if remote(z.Redirect) && !c.chosen { // a stranger's: the person decides whether to go there (OAuth 2.1, section 7.12.2)
-		e := asDenial(err)
-		a.note(r, e)
-		u, _ := url.Parse(z.Redirect)
-		a.show(w, http.StatusBadRequest, pageData{Title: "Access cannot be given", Problem: e.text, Code: e.code,
-			Redirect: u.Host, Back: a.answer(z, map[string]string{"error": e.code, "error_description": e.text})})
+		e := a.refused(r, err)
+		a.problemPage(w, e, z, a.answer(z, e.answer()))
 		return nil
 	}
 	return a.reject(w, r, z, err)
@@ -928,14 +921,12 @@ func (a *AuthorizationServer) filtered(user, client string, scopes []string) ([]
 
 // reject sends an error to the client.
 func (a *AuthorizationServer) reject(w http.ResponseWriter, r *http.Request, z *authorization, err error) error {
-	e := asDenial(err)
-	a.note(r, e)
-	a.sendBack(w, z, map[string]string{"error": e.code, "error_description": e.text})
+	a.sendBack(w, a.answer(z, a.refused(r, err).answer()))
 	return nil
 }
 
-func (a *AuthorizationServer) sendBack(w http.ResponseWriter, z *authorization, answer map[string]string) {
-	w.Header().Set("Location", a.answer(z, answer))
+func (a *AuthorizationServer) sendBack(w http.ResponseWriter, at string) {
+	w.Header().Set("Location", at)
 	w.WriteHeader(http.StatusFound)
 }
 
@@ -1016,13 +1007,13 @@ func (a *AuthorizationServer) approved(ctx context.Context, z *authorization) bo
 }
 
 func (a *AuthorizationServer) approve(ctx context.Context, z *authorization) {
-	err := a.store.Update(ctx, kindApproval, z.approvalKey(), func(old []byte) ([]byte, time.Time, error) {
-		now, was := approval{z.Version, z.Redirect, z.Resource, z.Scopes}, approval{}
-		if old != nil && decodeJSON(old, &was) == nil && was.Version == now.Version && was.Redirect == now.Redirect && was.Resource == now.Resource {
-			now.Scopes = unionScopes(was.Scopes, now.Scopes)
+	err := change(ctx, a.store, kindApproval, z.approvalKey(), func(p *approval, _ bool) (time.Time, error) {
+		now := approval{z.Version, z.Redirect, z.Resource, z.Scopes}
+		if p.Version == now.Version && p.Redirect == now.Redirect && p.Resource == now.Resource {
+			now.Scopes = unionScopes(p.Scopes, now.Scopes)
 		}
-		data, err := marshal(&now)
-		return data, time.Now().Add(approvalKept), err
+		*p = now
+		return time.Now().Add(approvalKept), nil
 	})
 	if err != nil {
 		a.log.Error("remembering what was allowed", "error", err) // the person is asked again
@@ -1032,7 +1023,7 @@ func (a *AuthorizationServer) approve(ctx context.Context, z *authorization) {
 // consent shows the page that asks.
 func (a *AuthorizationServer) consent(w http.ResponseWriter, r *http.Request, z *authorization, c *client) error {
 	token := newSecret()
-	if err := a.create(r.Context(), kindConsent, digest(token), z, time.Now().Add(pendingLifetime)); err != nil {
+	if err := create(r.Context(), a.store, kindConsent, digest(token), z, time.Now().Add(pendingLifetime)); err != nil {
 		return err
 	}
 	d := pageData{Title: "Allow access?", Token: token, Name: shownName(c), Local: !remote(z.Redirect), Claimed: !c.chosen, User: z.User, Resource: z.Resource}
@@ -1040,12 +1031,7 @@ func (a *AuthorizationServer) consent(w http.ResponseWriter, r *http.Request, z 
 		u, _ := url.Parse(c.id)
 		d.Host = u.Host
 	}
-	if u, _ := url.Parse(z.Redirect); u.Host != "" {
-		d.Redirect = u.Host
-	} else {
-		d.Redirect = "the application for " + u.Scheme + " links"
-	}
-	d.RedirectURI = z.Redirect
+	d.Redirect, d.RedirectURI = shownRedirect(z.Redirect), z.Redirect
 	for _, s := range z.Scopes {
 		d.Scopes = append(d.Scopes, [2]string{s, a.Scopes[s]})
 	}
@@ -1064,6 +1050,14 @@ func shownName(c *client) string {
 		name = append(name[:maxName], '…')
 	}
 	return string(name)
+}
+
+func shownRedirect(redirect string) string {
+	u, err := url.Parse(redirect)
+	if err == nil && u.Host == "" {
+		return "the application for " + u.Scheme + " links"
+	}
+	return u.Host
 }
 
 // decide takes the person's answer. The token shows that it answers a page of ours,
@@ -1122,11 +1116,11 @@ func (a *AuthorizationServer) proceed(w http.ResponseWriter, r *http.Request, z 
 func (a *AuthorizationServer) finish(w http.ResponseWriter, r *http.Request, z *authorization) error {
 	code := newSecret()
 	z.Browser, z.Verifier = "", ""
-	if err := a.create(r.Context(), kindCode, digest(code), z, time.Now().Add(cmp.Or(a.CodeLifetime, defaultCode))); err != nil {
+	if err := create(r.Context(), a.store, kindCode, digest(code), z, time.Now().Add(a.codeFor)); err != nil {
 		return a.reject(w, r, z, err)
 	}
 	a.log.InfoContext(r.Context(), "access was allowed", "client", z.Client, "user", z.User, "scopes", z.Scopes)
-	a.sendBack(w, z, map[string]string{"code": code})
+	a.sendBack(w, a.answer(z, map[string]string{"code": code}))
 	return nil
 }
 
@@ -1143,7 +1137,7 @@ func (a *AuthorizationServer) delegate(w http.ResponseWriter, r *http.Request, z
 	}
 	state := newSecret()
 	z.Verifier, z.Browser = newSecret(), digest(a.browser(w, r))
-	if err := a.create(r.Context(), kindLogin, digest(state), z, time.Now().Add(pendingLifetime)); err != nil {
+	if err := create(r.Context(), a.store, kindLogin, digest(state), z, time.Now().Add(pendingLifetime)); err != nil {
 		return a.reject(w, r, z, err)
 	}
 	q := at.Query()
@@ -1171,26 +1165,11 @@ func (a *AuthorizationServer) upstreamMetadata(ctx context.Context) (*Authorizat
 	if a.Upstream.Metadata.TokenEndpoint != "" {
 		return &a.Upstream.Metadata, nil
 	}
-	a.mu.Lock()
-	m := a.third
-	if time.Now().After(a.thirdUntil) {
-		m = nil
-	}
-	a.mu.Unlock()
-	if m != nil {
-		return m, nil
-	}
-	m, err := a.discover(ctx, a.Upstream.Issuer)
-	if err != nil {
-		return nil, err
-	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.third, a.thirdUntil = m, time.Now().Add(time.Hour)
-	return m, nil
+	return a.discover(ctx, a.Upstream.Issuer)
 }
 
-// discover gets the metadata of an issuer that the application has named.
+// discover gets the metadata of an issuer that the application has named; empty if it
+// cannot be had.
 func (a *AuthorizationServer) discover(ctx context.Context, issuer string) (*AuthorizationServerMetadata, error) {
 	m, tries := discoverServer(ctx, a.chosen, issuer, false)
 	if m != nil {
@@ -1200,7 +1179,7 @@ func (a *AuthorizationServer) discover(ctx context.Context, issuer string) (*Aut
 	for _, e := range tries {
 		all = append(all, e)
 	}
-	return nil, errors.Join(all...)
+	return &AuthorizationServerMetadata{}, errors.Join(all...)
 }
 
 // callback takes the browser back from the third party.
@@ -1398,27 +1377,19 @@ func (a *AuthorizationServer) token(w http.ResponseWriter, r *http.Request) (any
 // redeem makes a grant of a code (OAuth 2.1, section 4.1.3). A code that comes again
 // has been stolen, by this caller or the one before: all that came of it ends.
 func (a *AuthorizationServer) redeem(ctx context.Context, c *client, f map[string]string, key string) (*tokenReply, error) {
-	id, z, used := newSecret(), &authorization{}, ""
-	err := a.store.Update(ctx, kindCode, digest(f["code"]), func(old []byte) ([]byte, time.Time, error) {
-		*z, used = authorization{}, ""
-		if old == nil {
-			return nil, time.Time{}, deny(codeInvalidGrant, "the code is not valid")
+	var z authorization
+	id := newSecret()
+	err := change(ctx, a.store, kindCode, digest(f["code"]), func(now *authorization, found bool) (time.Time, error) {
+		z = *now
+		if !found || z.Grant != "" {
+			return time.Time{}, deny(codeInvalidGrant, "the code is not valid")
 		}
-		if err := decodeJSON(old, z); err != nil {
-			return nil, time.Time{}, err
-		}
-		if used = z.Grant; used != "" {
-			return nil, time.Time{}, deny(codeInvalidGrant, "the code is not valid")
-		}
-		if err := z.fits(c, f, key); err != nil {
-			return nil, time.Time{}, err
-		}
-		data, err := marshal(&authorization{Client: z.Client, Grant: id})
-		return data, time.Now().Add(a.accessLifetime()), err
+		*now = authorization{Client: z.Client, Grant: id}
+		return time.Now().Add(a.accessFor), z.fits(c, f, key)
 	})
-	if used != "" {
+	if z.Grant != "" {
 		a.log.WarnContext(ctx, "a code was used again: its grant ends", "client", z.Client)
-		if err := a.end(ctx, used); err != nil {
+		if err := a.end(ctx, z.Grant); err != nil {
 			return nil, err
 		}
 	}
@@ -1456,15 +1427,14 @@ func (z *authorization) fits(c *client, f map[string]string, key string) error {
 // its own. So one that was used before is known for what it is, and nobody else can
 // make what looks like it.
 func (a *AuthorizationServer) begin(ctx context.Context, id string, g *grant, refreshable bool, key string) (*tokenReply, error) {
-	ends, family, newest := time.Now().Add(a.accessLifetime()), newSecret(), newSecret()
+	family, newest := newSecret(), newSecret()
 	if err := a.paced(g); err != nil {
 		return nil, err
 	}
 	if refreshable {
 		g.Family, g.Newest = digest(family), digest(newest)
-		ends = time.Now().Add(a.refreshLifetime())
 	}
-	switch err := a.create(ctx, kindGrant, id, g, g.capped(ends)); {
+	switch err := create(ctx, a.store, kindGrant, id, *g, a.grantEnds(g)); {
 	case errors.Is(err, errTaken):
 		return nil, deny(codeInvalidGrant, "the code is not valid") // it was used again meanwhile
 	case err != nil:
@@ -1489,12 +1459,12 @@ func (a *AuthorizationServer) paced(g *grant) error {
 	return nil
 }
 
-func (a *AuthorizationServer) accessLifetime() time.Duration {
-	return cmp.Or(a.AccessLifetime, defaultAccess)
-}
-
-func (a *AuthorizationServer) refreshLifetime() time.Duration {
-	return cmp.Or(a.RefreshLifetime, defaultRefresh)
+// grantEnds is when a grant ends if it is not used before.
+func (a *AuthorizationServer) grantEnds(g *grant) time.Time {
+	if g.Family == "" {
+		return g.capped(time.Now().Add(a.accessFor))
+	}
+	return g.capped(time.Now().Add(a.idleFor))
 }
 
 // capped is the time, or the end of what carries the grant if that is earlier.
@@ -1508,7 +1478,7 @@ func (g *grant) capped(t time.Time) time.Time {
 // issue makes an access token of a grant. key is the thumbprint it is bound to.
 func (a *AuthorizationServer) issue(ctx context.Context, id string, g *grant, scopes []string, key string) (*tokenReply, error) {
 	now := time.Now()
-	ends := g.capped(now.Add(a.accessLifetime()))
+	ends := g.capped(now.Add(a.accessFor))
 	reply := &tokenReply{TokenType: schemeBearer, ExpiresIn: int64(ends.Sub(now).Round(time.Second) / time.Second), Scope: strings.Join(scopes, " ")}
 	if key != "" {
 		reply.TokenType = schemeDPoP
@@ -1518,7 +1488,7 @@ func (a *AuthorizationServer) issue(ctx context.Context, id string, g *grant, sc
 	}
 	if a.Key == nil {
 		reply.AccessToken = newSecret()
-		return reply, a.create(ctx, kindAccess, digest(reply.AccessToken), &access{id, scopes, key, toUnix(ends)}, ends)
+		return reply, create(ctx, a.store, kindAccess, digest(reply.AccessToken), &access{id, scopes, key, toUnix(ends)}, ends)
 	}
 	claims := map[string]any{"iss": a.Issuer, "sub": g.Subject, "aud": g.Resource, "exp": ends.Unix(), "iat": now.Unix(), "jti": id + "." + newSecret()}
 	for name, value := range map[string]string{"client_id": g.Client, "scope": reply.Scope} {
@@ -1563,19 +1533,11 @@ func (a *AuthorizationServer) refresh(ctx context.Context, c *client, f map[stri
 	}
 	reply, err := a.renew(ctx, id, g, scopes, key, check)
 	if err == nil {
-		err = a.store.Update(ctx, kindGrant, id, func(old []byte) ([]byte, time.Time, error) {
-			*g, stolen = grant{}, false
-			if old != nil {
-				if err := decodeJSON(old, g); err != nil {
-					return nil, time.Time{}, err
-				}
-			}
-			if err := check(); err != nil {
-				return nil, time.Time{}, err
-			}
+		err = change(ctx, a.store, kindGrant, id, func(now *grant, _ bool) (time.Time, error) {
+			g, stolen = now, false
+			err := check()
 			g.Newest = digest(newest)
-			data, err := marshal(g)
-			return data, g.capped(time.Now().Add(a.refreshLifetime())), err
+			return a.grantEnds(g), err
 		})
 	}
 	if stolen {
@@ -1640,16 +1602,10 @@ func (a *AuthorizationServer) machine(ctx context.Context, c *client, f map[stri
 // end ends a grant, and what it has at the third party. What is not there yet cannot
 // begin any more.
 func (a *AuthorizationServer) end(ctx context.Context, id string) error {
-	g := &grant{}
-	err := a.store.Update(ctx, kindGrant, id, func(old []byte) ([]byte, time.Time, error) {
-		*g = grant{}
-		if old != nil {
-			if err := decodeJSON(old, g); err != nil {
-				return nil, time.Time{}, err
-			}
-		}
-		data, err := marshal(&grant{Client: g.Client, Revoked: true})
-		return data, time.Now().Add(a.accessLifetime()), err
+	var g grant
+	err := change(ctx, a.store, kindGrant, id, func(now *grant, _ bool) (time.Time, error) {
+		g, *now = *now, grant{Client: now.Client, Revoked: true}
+		return time.Now().Add(a.accessFor), nil
 	})
 	if err == nil && a.Upstream != nil && g.Upstream != nil {
 		if err := a.revokeUpstream(ctx, g.Upstream); err != nil {
@@ -1875,15 +1831,17 @@ func (a *AuthorizationServer) refreshUpstream(ctx context.Context, id string) (*
 	if err != nil {
 		return nil, err
 	}
-	return t, a.store.Update(ctx, kindGrant, id, func(data []byte) ([]byte, time.Time, error) {
-		g := &grant{}
-		if data == nil || decodeJSON(data, g) != nil || g.Revoked {
-			return nil, time.Time{}, invalidToken("it was revoked")
+	err = change(ctx, a.store, kindGrant, id, func(g *grant, found bool) (time.Time, error) {
+		if !found || g.Revoked {
+			return time.Time{}, invalidToken("it was revoked")
 		}
 		g.Upstream = sealed
-		data, err := marshal(g)
-		return data, g.capped(time.Now().Add(a.refreshLifetime())), err
+		return a.grantEnds(g), nil
 	})
+	if errors.Is(err, ErrInvalidToken) { // nobody else knows this one
+		err = errors.Join(err, a.revokeUpstream(ctx, sealed))
+	}
+	return t, err
 }
 
 // A client is who asks for tokens.
@@ -2153,12 +2111,12 @@ func timely(t *jwt, audiences []string, longest time.Duration) error {
 // first lets an assertion pass once.
 func (a *AuthorizationServer) first(ctx context.Context, t *jwt) error {
 	exp, _ := t.time("exp")
-	err := a.create(ctx, kindSeen, digest(t.text("iss"), t.text("sub"), t.text("jti")), true, exp.Add(jwtLeeway))
+	err := create(ctx, a.store, kindSeen, digest(t.text("iss"), t.text("sub"), t.text("jti")), true, exp.Add(jwtLeeway))
 	switch {
 	case errors.Is(err, errTaken):
 		return errors.New("it was used before")
 	case err != nil:
-		return asDenial(err) // our trouble, not the assertion's fault
+		return unavailable(err, "try again later") // our trouble, not the assertion's fault
 	}
 	return nil
 }
@@ -2332,27 +2290,16 @@ func (a *AuthorizationServer) proof(w http.ResponseWriter, r *http.Request) (str
 
 // mint makes nonces that all replicas know.
 func (a *AuthorizationServer) mint(ctx context.Context) (*nonceMint, error) {
-	a.mu.Lock()
-	mint := a.nonces
-	a.mu.Unlock()
-	if mint != nil {
-		return mint, nil
-	}
 	var key string
-	err := a.store.Update(ctx, kindSecret, "nonce", func(old []byte) ([]byte, time.Time, error) {
-		if key = newSecret(); old != nil {
-			return old, time.Time{}, decodeJSON(old, &key)
-		}
-		data, err := marshal(key)
-		return data, time.Time{}, err
-	})
-	if err != nil {
-		return nil, err
+	if ok, err := a.load(ctx, kindSecret, "nonce", &key); ok || err != nil {
+		return &nonceMint{[]byte(key)}, err
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.nonces = &nonceMint{[]byte(key)}
-	return a.nonces, nil
+	err := change(ctx, a.store, kindSecret, "nonce", func(now *string, _ bool) (time.Time, error) {
+		*now = cmp.Or(*now, newSecret()) // another replica may be faster
+		key = *now
+		return time.Time{}, nil
+	})
+	return &nonceMint{[]byte(key)}, err
 }
 
 // register is the registration endpoint (RFC 7591, section 3).
@@ -2382,7 +2329,7 @@ func (a *AuthorizationServer) register(w http.ResponseWriter, r *http.Request) (
 		record.Secret = digest(secret)
 		reply["client_secret"], reply["client_secret_expires_at"] = secret, 0
 	}
-	if err := a.create(r.Context(), kindClient, id, record, now.Add(clientUnused)); err != nil {
+	if err := create(r.Context(), a.store, kindClient, id, record, now.Add(clientUnused)); err != nil {
 		return nil, err
 	}
 	a.log.InfoContext(r.Context(), "a client has registered", "client", id, "name", shownName(newClient(id, "", &m)))
@@ -2461,14 +2408,12 @@ func (a *AuthorizationServer) used(ctx context.Context, c *client) {
 		return
 	}
 	now := time.Now()
-	err := a.store.Update(ctx, kindClient, c.id, func(old []byte) ([]byte, time.Time, error) {
-		var record clientRecord
-		if old == nil || decodeJSON(old, &record) != nil || now.Sub(record.Used.time()) < clientKept/4 {
-			return nil, time.Time{}, errTaken // it is kept long enough, or gone
+	err := change(ctx, a.store, kindClient, c.id, func(r *clientRecord, found bool) (time.Time, error) {
+		if !found || now.Sub(r.Used.time()) < clientKept/4 {
+			return time.Time{}, errTaken // it is kept long enough, or gone
 		}
-		record.Used = toUnix(now)
-		data, err := marshal(&record)
-		return data, now.Add(clientKept), err
+		r.Used = toUnix(now)
+		return now.Add(clientKept), nil
 	})
 	if err != nil && !errors.Is(err, errTaken) {
 		a.log.ErrorContext(ctx, "keeping a registration", "client", c.id, "error", err)
@@ -2476,24 +2421,9 @@ func (a *AuthorizationServer) used(ctx context.Context, c *client) {
 }
 
 // checkDocumentURL reports why an id is not the URL of a client's metadata document
-// (Authorization, Client ID Metadata Documents). Names that only a local network knows,
-// and addresses, are refused; on this machine they are for development.
+// (Authorization, Client ID Metadata Documents).
 func (a *AuthorizationServer) checkDocumentURL(id string) error {
-	if err := checkClientURL(id); err != nil {
-		return err
-	}
-	if err := a.learned.check(id); err != nil {
-		return err
-	}
-	u, err := url.Parse(id)
-	if err != nil {
-		return err
-	}
-	host := u.Hostname()
-	if _, err := netip.ParseAddr(host); (err == nil || !strings.Contains(host, ".")) && !(a.learned.local && isLoopback(host)) {
-		return errors.New("a client id URL needs a public host name")
-	}
-	return nil
+	return cmp.Or(checkClientURL(id), a.learned.check(id))
 }
 
 // document returns the client that a metadata document describes.
@@ -2635,30 +2565,31 @@ type turn[T any] struct {
 // do runs f, whose context does not end with the caller's: others wait for it, too.
 func (f *turns[T]) do(ctx context.Context, key string, run func(context.Context) (T, error)) (T, error) {
 	f.mu.Lock()
-	if other := f.m[key]; other != nil {
-		f.mu.Unlock()
-		select {
-		case <-other.done:
-			return other.v, other.err
-		case <-ctx.Done():
-			var none T
-			return none, ctx.Err()
+	t := f.m[key]
+	if t == nil {
+		if f.m == nil {
+			f.m = map[string]*turn[T]{}
 		}
-	}
-	own := &turn[T]{done: make(chan struct{}), err: errors.New("the request panicked")}
-	if f.m == nil {
-		f.m = map[string]*turn[T]{}
-	}
-	f.m[key] = own
-	f.mu.Unlock()
-	defer func() {
-		f.mu.Lock()
-		delete(f.m, key)
+		t = &turn[T]{done: make(chan struct{}), err: errors.New("the request panicked")}
+		f.m[key] = t
+		defer func() {
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			delete(f.m, key)
+			close(t.done)
+		}()
 		f.mu.Unlock()
-		close(own.done)
-	}()
-	own.v, own.err = run(context.WithoutCancel(ctx))
-	return own.v, own.err
+		t.v, t.err = run(context.WithoutCancel(ctx))
+		return t.v, t.err
+	}
+	f.mu.Unlock()
+	select {
+	case <-t.done:
+		return t.v, t.err
+	case <-ctx.Done():
+		var none T
+		return none, ctx.Err()
+	}
 }
 
 var (
@@ -2666,45 +2597,40 @@ var (
 	errTooLong = &denial{status: http.StatusBadRequest, code: codeInvalidRequest, text: "the request is too long"}
 )
 
-// A limit is how often something may happen: burst times at once, and then rate times
-// a second.
-type limit struct {
-	rate  float64
-	burst int
-}
-
-// allowed reports whether a request is within what one address, and what all together,
+// request counts a request to a path against what one address, and what all together,
 // may ask for. What is not limited costs nothing.
-func (a *AuthorizationServer) allowed(r *http.Request) bool {
-	switch path := r.URL.Path; path {
+func (l *rateLimits) request(path, address string) error {
+	switch path {
 	case "/token", "/revoke", "/register", "/authorize", "/consent", "/callback":
-		return a.limits.take(path+" for "+a.address(r)) && a.limits.take(path)
+		if !l.take(path+" for "+address) || !l.take(path) {
+			return errTooMany
+		}
 	}
-	return true
+	return nil
 }
 
-// limitOf is the limit of a key: of what is asked for, with " for " and by whom.
-func limitOf(key string) limit {
-	what, _, one := strings.Cut(key, " for ")
+// limitOf is how often something may happen, of what is asked for, by one or by all
+// together: burst times at once, and then rate times a second.
+func limitOf(what string, one bool) (rate float64, burst int) {
 	switch {
 	case what == "/register" && one:
-		return limit{0.1, 20}
+		return 0.1, 20
 	case what == "/register":
-		return limit{10, 100}
+		return 10, 100
 	case what == "document", what == "host":
-		return limit{1, 10}
+		return 1, 10
 	case what == "documents":
-		return limit{20, 100}
+		return 20, 100
 	case what == "/token" && !one, what == "/revoke" && !one:
-		return limit{5000, 10_000} // each costs little
+		return 5000, 10_000 // each costs little
 	case what == "person": // each token and grant is kept for a while
-		return limit{0.1, 100}
+		return 0.1, 100
 	case what == "machine", what == "/token", what == "/revoke":
-		return limit{20, 1000}
+		return 20, 1000
 	case one:
-		return limit{2, 100}
+		return 2, 100
 	}
-	return limit{100, 1000}
+	return 100, 1000
 }
 
 // rateLimits count what happens, by key.
@@ -2713,28 +2639,29 @@ type rateLimits struct {
 	m  map[string]map[string]*bucket
 }
 
-// take counts one. Whoever comes from many addresses makes those forgotten, but neither
-// the limits for all together, nor those of persons or hosts.
+// take counts one of a key: what happens, and " for " whom. Whoever comes from many
+// addresses makes those forgotten, but neither the limits for all together, nor those of
+// persons or hosts.
 func (l *rateLimits) take(key string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	what, _, one := strings.Cut(key, " for ")
+	rate, burst := limitOf(what, one)
 	if !one {
-		what = "" // all of one kind, of which there are few
-	}
-	if l.m == nil {
-		l.m = map[string]map[string]*bucket{}
+		what = "" // the few that are for all together
 	}
 	b := l.m[what][key]
 	if b == nil {
+		if l.m == nil {
+			l.m = map[string]map[string]*bucket{}
+		}
 		if l.m[what] == nil || len(l.m[what]) >= maxBuckets {
 			l.m[what] = map[string]*bucket{} // full ones are as good as new
 		}
 		b = &bucket{}
 		l.m[what][key] = b
 	}
-	at := limitOf(key)
-	return b.take(at.rate, at.burst)
+	return b.take(rate, burst)
 }
 
 // address tells requesters apart.
@@ -2768,8 +2695,8 @@ type MemoryAuthorizationStore struct {
 type recordKind struct {
 	records map[string]memoryRecord
 	bytes   int
-	next    time.Time // no record ends before; zero: not known
-	changes int       // since all were looked at
+	swept   time.Time // when all were looked at
+	changes int       // since then
 }
 
 type memoryRecord struct {
@@ -2797,22 +2724,20 @@ func (m *MemoryAuthorizationStore) Update(_ context.Context, kind, key string, c
 		return err
 	}
 	k.remove(key)
-	if data == nil || !ends.IsZero() && !now.Before(ends) {
+	record := memoryRecord{bytes.Clone(data), ends}
+	if data == nil || record.over(now) {
 		return nil
 	}
-	cost := len(key) + len(data) + recordCost
-	most := cmp.Or(m.MaxBytes, maxKind)
-	if k.changes++; k.changes > len(k.records)+1000 || k.bytes+cost > most && !now.Before(k.next) {
+	cost, most := len(key)+len(data)+recordCost, cmp.Or(m.MaxBytes, maxKind)
+	// A full kind is looked through once a second, so that a flood costs little.
+	if k.changes++; k.changes > len(k.records)+1000 || k.bytes+cost > most && now.Sub(k.swept) >= time.Second {
 		k.sweep(now)
 	}
 	if k.bytes+cost > most && old == nil {
 		return ErrStoreFull
 	}
-	k.records[key] = memoryRecord{bytes.Clone(data), ends}
+	k.records[key] = record
 	k.bytes += cost
-	if !ends.IsZero() && ends.Before(k.next) {
-		k.next = ends
-	}
 	return nil
 }
 
@@ -2844,12 +2769,10 @@ func (k *recordKind) remove(key string) {
 
 // sweep removes what has ended.
 func (k *recordKind) sweep(now time.Time) {
-	k.changes, k.next = 0, now.Add(approvalKept)
+	k.changes, k.swept = 0, now
 	for key, r := range k.records {
 		if r.over(now) {
 			k.remove(key)
-		} else if !r.ends.IsZero() && r.ends.Before(k.next) {
-			k.next = r.ends
 		}
 	}
 }
@@ -2898,14 +2821,13 @@ var pageTemplate = template.Must(template.New("page").Parse(`<!DOCTYPE html>
 <meta name="color-scheme" content="light dark">
 <title>{{.Title}}</title>
 <style nonce="{{.Nonce}}">
-:root { color-scheme: light dark; }
-body { font: 1rem/1.5 system-ui, sans-serif; max-width: 34rem; margin: 0 auto; padding: 1.5rem 1rem; overflow-wrap: anywhere; }
-h1 { font-size: 1.5rem; line-height: 1.25; }
+body { color-scheme: light dark; font: 1rem/1.5 system-ui, sans-serif; max-width: 34rem; margin: 0 auto; padding: 1.5rem 1rem; overflow-wrap: anywhere; }
+h1 { font-size: 1.5rem; }
 h2 { font-size: 1.1rem; margin-bottom: 0; }
 dt { font-weight: bold; margin-top: .75rem; }
 dd { margin-left: 0; }
 .warning { border-left: .3rem solid; padding: .1rem 1rem; }
-button { font: inherit; padding: .6rem 1.5rem; min-width: 8rem; margin: 0 .5rem .5rem 0; }
+button { font: inherit; padding: .6rem 1.5rem; margin: 0 .5rem .5rem 0; }
 :focus-visible { outline: .2rem solid; outline-offset: .2rem; }
 </style>
 </head>

@@ -388,7 +388,7 @@ func TestAuthCheck(t *testing.T) {
 		{`the Issuer "" must be an origin, such as https://mcp.example.com`, func(a *AuthorizationServer) { a.Issuer = "" }},
 		{`the Issuer "ftp://h" must be an origin, such as https://mcp.example.com`, func(a *AuthorizationServer) { a.Issuer = "ftp://h" }},
 		{"Resources is empty", func(a *AuthorizationServer) { a.Resources = nil }},
-		{`Resources: "/mcp" is not an absolute URL without fragment`, func(a *AuthorizationServer) { a.Resources = []string{"/mcp"} }},
+		{`Resources: "/mcp": not an absolute URL`, func(a *AuthorizationServer) { a.Resources = []string{"/mcp"} }},
 		{"CodeLifetime 11m0s is more than 10m0s", func(a *AuthorizationServer) { a.CodeLifetime = 11 * time.Minute }},
 		{"a lifetime is negative", func(a *AuthorizationServer) { a.AccessLifetime = -1 }},
 		{"RefreshLifetime 30m0s is less than AccessLifetime 1h0m0s", func(a *AuthorizationServer) { a.RefreshLifetime = 30 * time.Minute }},
