@@ -236,9 +236,7 @@ func (c *authCall) failure(err error) error {
 
 func (t *OAuthTransport) base() http.RoundTripper { return cmp.Or(t.Base, http.DefaultTransport) }
 
-func (t *OAuthTransport) logger() *slog.Logger {
-	return cmp.Or(t.Log, slog.New(slog.DiscardHandler))
-}
+func (t *OAuthTransport) logger() *slog.Logger { return cmp.Or(t.Log, slog.New(slog.DiscardHandler)) }
 
 // An authCall is one request on its way through the transport.
 type authCall struct {
@@ -339,7 +337,7 @@ type wish struct {
 	code     string   // the error
 	metadata string   // URL of the resource's metadata
 	scopes   []string // nil: it does not say
-	scheme   string   // of the challenge
+	bound    bool     // it is for tokens that are bound to a key
 	bearer   bool     // Bearer will do, too
 	nonce    bool     // the proof wants a nonce, and nothing else is wrong
 }
@@ -359,14 +357,11 @@ func wishOf(header http.Header) *wish {
 		}
 	}
 	if chosen != nil {
-		w.code, w.metadata, w.scheme = chosen.Params["error"], chosen.Params["resource_metadata"], chosen.Scheme
+		w.code, w.metadata, w.bound = chosen.Params["error"], chosen.Params["resource_metadata"], chosen.is("DPoP")
 		w.scopes, _ = parseScopes(chosen.Params["scope"])
 	}
 	return w
 }
-
-// wantsDPoP reports whether the challenge is for tokens that are bound to a key.
-func (w *wish) wantsDPoP() bool { return strings.EqualFold(w.scheme, "DPoP") }
 
 // judge decides what an answer means. It returns the token to repeat the request
 // with; neither that nor an error: the answer is the caller's.
@@ -781,7 +776,7 @@ func (c *authCall) rediscover(w *wish) (*discovery, error) {
 		return d, nil
 	}
 	if d != nil && w.metadata == "" {
-		w = &wish{metadata: d.at, scheme: d.wish.scheme, bearer: d.wish.bearer}
+		w = &wish{metadata: d.at, bound: d.wish.bound, bearer: d.wish.bearer}
 	}
 	return c.t.discover(c.ctx, c.s, w)
 }
@@ -897,7 +892,7 @@ func (t *OAuthTransport) findServer(ctx context.Context, d *discovery) error {
 		switch {
 		case slices.ContainsFunc(t.Clients, func(c OAuthClient) bool { return c.Issuer == issuer && c.serves(d.server.resource) }):
 			known[issuer] = 0
-		case t.isRegistered(ctx, issuer):
+		case t.loadText(ctx, storeKey("registered", issuer)) != nil:
 			known[issuer] = 1
 		default:
 			known[issuer] = 2
@@ -1044,19 +1039,17 @@ func (t *OAuthTransport) client(ctx context.Context, d *discovery, redirect stri
 	if g != nil || err != nil {
 		return g, err
 	}
-	var missing []string
-	switch {
-	case t.MetadataURL == "":
-		missing = append(missing, "MetadataURL is not set")
-	case !d.meta.ClientIDMetadataDocumentSupported:
-		missing = append(missing, "it does not support client ID metadata documents")
-	default:
-		return t.documented(d)
+	missing := "MetadataURL is not set"
+	if t.MetadataURL != "" {
+		missing = "it does not support client ID metadata documents"
 	}
-	if d.meta.RegistrationEndpoint != "" {
+	switch {
+	case t.MetadataURL != "" && d.meta.ClientIDMetadataDocumentSupported:
+		return t.documented(d)
+	case d.meta.RegistrationEndpoint != "":
 		return t.registered(ctx, d, redirect)
 	}
-	return nil, ended(ErrNoClient, "no client for %s: Clients has none, %s, and it has no registration_endpoint", d.meta.Issuer, strings.Join(missing, ", "))
+	return nil, ended(ErrNoClient, "no client for %s: Clients has none, %s, and it has no registration_endpoint", d.meta.Issuer, missing)
 }
 
 // given is the client that the application has for a server; nil: none. One that belongs
@@ -1179,8 +1172,7 @@ func (t *OAuthTransport) registered(ctx context.Context, d *discovery, redirect 
 			uris[i] = portless
 		}
 	}
-	sum := sha256.Sum256([]byte(strings.Join(append(uris, m.ApplicationType), "\n")))
-	place := storeKey("registration", d.key, base64.RawURLEncoding.EncodeToString(sum[:]))
+	place := storeKey("registration", d.key, pkceChallenge(strings.Join(append(uris, m.ApplicationType), "\n"))) // by a digest
 	stored := &registration{}
 	if t.loadRecord(ctx, place, stored) && stored.Issuer == d.key && stored.ID != "" && !stored.expired() &&
 		slices.Contains(stored.RedirectURIs, redirect) == (redirect != "") {
@@ -1195,11 +1187,6 @@ func (t *OAuthTransport) registered(ctx context.Context, d *discovery, redirect 
 	t.saveRecord(ctx, place, g)
 	t.save(ctx, storeKey("registered", d.key), []byte(place))
 	return g, nil
-}
-
-// isRegistered reports whether a client was registered at an issuer earlier.
-func (t *OAuthTransport) isRegistered(ctx context.Context, issuer string) bool {
-	return t.loadText(ctx, storeKey("registered", issuer)) != nil
 }
 
 // registrationRequest is what is said to a registration endpoint (RFC 7591).
@@ -1578,12 +1565,12 @@ func (c *authCall) ask(l *Login) error {
 // bindingKey makes the key that a token will be bound to (RFC 9449); nil: it will not
 // be. required reports whether it must be.
 func (t *OAuthTransport) bindingKey(d *discovery) (key *Key, required bool, err error) {
-	required = d.prm.DPoPBoundAccessTokensRequired || d.wish.wantsDPoP() && !d.wish.bearer
+	required = d.prm.DPoPBoundAccessTokensRequired || d.wish.bound && !d.wish.bearer
 	offered := d.meta.DPoPSigningAlgValuesSupported
 	switch {
 	case !t.DPoP && d.prm.DPoPBoundAccessTokensRequired:
 		return nil, true, ended(ErrMismatch, "the server wants tokens that are bound to a key, and OAuthTransport.DPoP is off")
-	case !t.DPoP || !required && !d.wish.wantsDPoP() && len(offered) == 0:
+	case !t.DPoP || !required && !d.wish.bound && len(offered) == 0:
 		return nil, false, nil
 	}
 	i := 0
