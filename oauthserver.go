@@ -506,22 +506,18 @@ func (a *AuthorizationServer) page(w http.ResponseWriter, r *http.Request, serve
 		err = serve(w, r)
 	}
 	if err != nil {
-		a.problemPage(w, a.refused(r, err), nil, "")
+		a.problemPage(w, a.refused(r, err), "")
 	}
 }
 
 // problemPage says why nothing can be given. back is where a client would have the person
 // sent with that, who decides; empty: nowhere.
-func (a *AuthorizationServer) problemPage(w http.ResponseWriter, e *denial, z *authorization, back string) {
+func (a *AuthorizationServer) problemPage(w http.ResponseWriter, e *denial, back string) {
 	status := e.status
 	if status == http.StatusUnauthorized {
 		status = http.StatusBadRequest // there is nothing to authenticate with
 	}
-	d := pageData{Title: "Access cannot be given", Problem: e.text, Code: e.code, Back: back}
-	if z != nil {
-		d.Redirect = shownRedirect(z.Redirect)
-	}
-	a.show(w, status, d)
+	a.show(w, status, pageData{Title: "Access cannot be given", Problem: e.text, Code: e.code, Back: back, Host: shownHost(back)})
 }
 
 // refused makes any error a denial, and logs it. What is not one is a trouble of ours,
@@ -726,7 +722,7 @@ func (a *AuthorizationServer) load(ctx context.Context, kind, key string, dst an
 
 var errNobody = errors.New("the person is not known")
 
-var errTaken = errors.New("there is such a record already")
+var errTaken = errors.New("it is there already")
 
 // change changes a record atomically. f gets it, empty if there is none, and says when it
 // ends then. It may be called again. If it fails the record stays.
@@ -811,7 +807,7 @@ func (a *AuthorizationServer) authorize(w http.ResponseWriter, r *http.Request) 
 	}
 	if remote(z.Redirect) && !c.chosen { // a stranger's: the person decides whether to go there (OAuth 2.1, section 7.12.2)
 		e := a.refused(r, err)
-		a.problemPage(w, e, z, a.answer(z, e.answer()))
+		a.problemPage(w, e, a.answer(z, e.answer()))
 		return nil
 	}
 	return a.reject(w, r, z, err)
@@ -1022,22 +1018,19 @@ func (a *AuthorizationServer) approve(ctx context.Context, z *authorization) {
 
 // consent shows the page that asks.
 func (a *AuthorizationServer) consent(w http.ResponseWriter, r *http.Request, z *authorization, c *client) error {
-	token := newSecret()
-	if err := create(r.Context(), a.store, kindConsent, digest(token), z, time.Now().Add(pendingLifetime)); err != nil {
+	d := pageData{authorization: z, Title: "Allow access?", Token: newSecret(), Name: shownName(c), Claimed: !c.chosen,
+		Local: !remote(z.Redirect), Host: shownHost(z.Redirect)}
+	if err := create(r.Context(), a.store, kindConsent, digest(d.Token), z, time.Now().Add(pendingLifetime)); err != nil {
 		return err
 	}
-	d := pageData{Title: "Allow access?", Token: token, Name: shownName(c), Local: !remote(z.Redirect), Claimed: !c.chosen, User: z.User, Resource: z.Resource}
 	if c.documented {
-		u, _ := url.Parse(c.id)
-		d.Host = u.Host
+		d.Document = shownHost(c.id)
 	}
-	d.Redirect, d.RedirectURI = shownRedirect(z.Redirect), z.Redirect
 	for _, s := range z.Scopes {
-		d.Scopes = append(d.Scopes, [2]string{s, a.Scopes[s]})
+		d.Allows = append(d.Allows, [2]string{s, a.Scopes[s]})
 	}
 	if up := a.Upstream; up != nil {
-		u, _ := url.Parse(up.Issuer)
-		d.Upstream, d.UpstreamScopes = u.Host, up.Scopes
+		d.Party, d.UpstreamScopes = shownHost(up.Issuer), up.Scopes
 	}
 	a.show(w, http.StatusOK, d)
 	return nil
@@ -1052,8 +1045,9 @@ func shownName(c *client) string {
 	return string(name)
 }
 
-func shownRedirect(redirect string) string {
-	u, err := url.Parse(redirect)
+// shownHost is where a URL leads, as a person may see it.
+func shownHost(text string) string {
+	u, err := url.Parse(text)
 	if err == nil && u.Host == "" {
 		return "the application for " + u.Scheme + " links"
 	}
@@ -1256,8 +1250,7 @@ func (a *AuthorizationServer) upstreamAsk(ctx context.Context, m *AuthorizationS
 // auth is how this server authenticates at the third party.
 func (u *Upstream) auth() *clientAuth {
 	c := &u.Client
-	method := cmp.Or(c.Method, clientMethod(c.Secret != "", c.Key != nil))
-	return &clientAuth{id: c.ID, secret: c.Secret, key: c.Key, method: method, audience: u.Issuer}
+	return &clientAuth{id: c.ID, secret: c.Secret, key: c.Key, audience: u.Issuer, method: cmp.Or(c.Method, clientMethod(c.Secret != "", c.Key != nil))}
 }
 
 // clientMethod is how a client authenticates that does not say it.
@@ -1899,24 +1892,23 @@ func (a *AuthorizationServer) knownClient(ctx context.Context, id string) (*clie
 	if id == "" {
 		return nil, deny(codeInvalidClient, "client_id is missing")
 	}
-	for i := range a.Clients {
-		if r := &a.Clients[i]; r.ID == id {
-			secret := ""
-			if r.Secret != "" {
-				secret = digest(r.Secret)
-			}
-			c := newClient(id, secret, &r.Metadata)
-			c.chosen = true
-			return c, nil
+	if i := slices.IndexFunc(a.Clients, func(r RegisteredClient) bool { return r.ID == id }); i >= 0 {
+		r, secret := &a.Clients[i], ""
+		if r.Secret != "" {
+			secret = digest(r.Secret)
 		}
+		c := newClient(id, secret, &r.Metadata)
+		c.chosen = true
+		return c, nil
 	}
 	var record clientRecord
-	if ok, err := a.load(ctx, kindClient, id, &record); err != nil {
+	ok, err := a.load(ctx, kindClient, id, &record)
+	switch {
+	case err != nil:
 		return nil, err
-	} else if ok {
+	case ok:
 		return newClient(id, record.Secret, &record.Meta), nil
-	}
-	if a.NoClientDocuments || a.checkDocumentURL(id) != nil {
+	case a.NoClientDocuments || a.checkDocumentURL(id) != nil:
 		return nil, deny(codeInvalidClient, "the client is not known")
 	}
 	return nil, nil
@@ -2022,28 +2014,29 @@ func (a *AuthorizationServer) claimedClient(r *http.Request, id string, f map[st
 	return a.document(ctx, id, a.address(r))
 }
 
-// checkClientJWT checks a client's assertion (RFC 7523, section 3).
+// checkClientJWT checks a client's assertion (RFC 7523, section 3). No key is asked for
+// before the rest is right.
 func (a *AuthorizationServer) checkClientJWT(ctx context.Context, c *client, t *jwt) error {
 	audiences := []string{a.Issuer}
 	if a.TokenAudience {
 		audiences = append(audiences, a.Issuer+"/token")
 	}
-	wrong := func(err error) error { return because(err, codeInvalidClient, "the client assertion is not valid") }
-	if t.text("iss") != c.id || t.text("sub") != c.id {
-		return wrong(errors.New("iss and sub must be the client's id"))
+	err := timely(t, audiences, clientJWT)
+	if err == nil && (t.text("iss") != c.id || t.text("sub") != c.id) {
+		err = errors.New("iss and sub must be the client's id")
 	}
-	if err := timely(t, audiences, clientJWT); err != nil {
-		return wrong(err)
+	if err == nil {
+		keys, e := a.keysOf(ctx, c, t.kid)
+		if e != nil {
+			return unavailable(e, "the keys of the client cannot be had")
+		}
+		err = signedBy(t, keys)
 	}
-	keys, err := a.keysOf(ctx, c, t.kid)
+	if err == nil {
+		err = a.first(ctx, t)
+	}
 	if err != nil {
-		return &denial{http.StatusServiceUnavailable, "temporarily_unavailable", "the keys of the client cannot be had", err}
-	}
-	if err := signedBy(t, keys); err != nil {
-		return wrong(err)
-	}
-	if err := a.first(ctx, t); err != nil {
-		return wrong(err)
+		return because(err, codeInvalidClient, "the client assertion is not valid")
 	}
 	return nil
 }
@@ -2112,13 +2105,10 @@ func timely(t *jwt, audiences []string, longest time.Duration) error {
 func (a *AuthorizationServer) first(ctx context.Context, t *jwt) error {
 	exp, _ := t.time("exp")
 	err := create(ctx, a.store, kindSeen, digest(t.text("iss"), t.text("sub"), t.text("jti")), true, exp.Add(jwtLeeway))
-	switch {
-	case errors.Is(err, errTaken):
-		return errors.New("it was used before")
-	case err != nil:
+	if err != nil && !errors.Is(err, errTaken) {
 		return unavailable(err, "try again later") // our trouble, not the assertion's fault
 	}
-	return nil
+	return err
 }
 
 // assertion reads a JWT that is a grant, and checks that a trusted issuer has signed it.
@@ -2134,7 +2124,7 @@ func (a *AuthorizationServer) assertion(ctx context.Context, token string) (*jwt
 	}
 	keys, err := a.issuers[t.text("iss")].keys(ctx, t.kid)
 	if err != nil {
-		return nil, nil, &denial{http.StatusServiceUnavailable, "temporarily_unavailable", "the keys of the issuer cannot be had", err}
+		return nil, nil, unavailable(err, "the keys of the issuer cannot be had")
 	}
 	return t, &a.TrustedIssuers[i], signedBy(t, keys)
 }
@@ -2142,32 +2132,37 @@ func (a *AuthorizationServer) assertion(ctx context.Context, token string) (*jwt
 // vouched gives tokens for an assertion (RFC 7523, section 2.1): of an enterprise's
 // identity provider about a person, or of a platform about a workload.
 func (a *AuthorizationServer) vouched(ctx context.Context, c *client, f map[string]string, key string) (*tokenReply, error) {
-	wrong := func(err error) error { return because(err, codeInvalidGrant, "the assertion is not valid") }
-	t, issuer, err := a.assertion(ctx, f["assertion"])
-	if err != nil {
-		return nil, wrong(err)
-	}
 	g := &grant{}
 	if c != nil {
 		g.Client = c.id
 	}
+	t, issuer, err := a.assertion(ctx, f["assertion"])
 	var allowed []string
-	if t.typ == typIDJAG {
-		allowed, err = a.enterprise(ctx, g, c, t, issuer)
-	} else {
+	switch {
+	case err != nil:
+	case t.text("sub") == "" || !t.claims.member("iat").present():
+		err = errors.New("sub or iat is missing")
+	case t.typ == typIDJAG:
+		allowed, err = a.enterprise(ctx, g, t, issuer)
+	default:
 		allowed, err = a.workload(ctx, g, t, issuer)
 	}
+	if err == nil {
+		g.Resource, err = a.vouchedResource(t.text("resource"), f["resource"])
+	}
+	if asked := cmp.Or(f["scope"], strings.Join(allowed, " ")); err == nil && asked != "" {
+		if g.Scopes, err = a.scopes(g.Subject, g.Client, asked); err == nil {
+			g.Scopes = slices.DeleteFunc(g.Scopes, func(s string) bool { return !slices.Contains(allowed, s) })
+			if len(g.Scopes) == 0 {
+				err = deny(codeInvalidScope, "none of these scopes can be granted")
+			}
+		}
+	}
+	if err == nil {
+		err = a.first(ctx, t)
+	}
 	if err != nil {
-		return nil, wrong(err)
-	}
-	if g.Resource, err = a.vouchedResource(t.text("resource"), f["resource"]); err != nil {
-		return nil, err
-	}
-	if g.Scopes, err = a.vouchedScopes(g, f["scope"], allowed); err != nil {
-		return nil, err
-	}
-	if err := a.first(ctx, t); err != nil {
-		return nil, wrong(err)
+		return nil, because(err, codeInvalidGrant, "the assertion is not valid")
 	}
 	a.log.InfoContext(ctx, "access was allowed", "client", g.Client, "user", g.Subject, "scopes", g.Scopes, "issuer", issuer.Issuer)
 	return a.begin(ctx, newSecret(), g, false, key)
@@ -2175,61 +2170,36 @@ func (a *AuthorizationServer) vouched(ctx context.Context, c *client, f map[stri
 
 // vouchedResource is what the token is for: what the assertion says, and no other.
 func (a *AuthorizationServer) vouchedResource(claimed, asked string) (string, error) {
-	if claimed == "" {
-		return a.resource(asked)
-	}
-	resource, err := a.resource(claimed)
-	if err != nil {
+	resource, err := a.resource(cmp.Or(claimed, asked))
+	switch {
+	case claimed == "":
+		return resource, err
+	case err != nil:
 		return "", deny(codeInvalidGrant, "the assertion is for another resource")
-	}
-	if asked != "" && !sameResource(asked, resource) {
+	case asked != "" && !sameResource(asked, resource):
 		return "", deny("invalid_target", "resource is not that of the assertion")
 	}
 	return resource, nil
 }
 
-// vouchedScopes are those of the request that the issuer allows; all of them, if it names
-// none.
-func (a *AuthorizationServer) vouchedScopes(g *grant, asked string, allowed []string) ([]string, error) {
-	if asked == "" {
-		asked = strings.Join(allowed, " ")
-	}
-	if asked == "" {
-		return nil, nil
-	}
-	scopes, err := a.scopes(g.Subject, g.Client, asked)
-	if err != nil {
-		return nil, err
-	}
-	scopes = slices.DeleteFunc(scopes, func(s string) bool { return !slices.Contains(allowed, s) })
-	if len(scopes) == 0 {
-		return nil, deny(codeInvalidScope, "none of these scopes can be granted")
-	}
-	return scopes, nil
-}
-
 // enterprise checks an identity assertion (Enterprise-Managed Authorization, Processing
 // Rules), and returns the scopes it allows.
-func (a *AuthorizationServer) enterprise(ctx context.Context, g *grant, c *client, t *jwt, issuer *TrustedIssuer) ([]string, error) {
-	_, hasIat := t.time("iat")
+func (a *AuthorizationServer) enterprise(ctx context.Context, g *grant, t *jwt, issuer *TrustedIssuer) ([]string, error) {
 	list, _ := t.audience()
 	switch {
 	case !issuer.Enterprise:
 		return nil, errors.New("the issuer does not vouch for people")
-	case c == nil:
+	case g.Client == "":
 		return nil, deny(codeInvalidClient, "the client does not say who it is")
-	case t.text("client_id") != c.id:
+	case t.text("client_id") != g.Client:
 		return nil, errors.New("client_id is another client's")
-	case t.text("sub") == "" || !hasIat:
-		return nil, errors.New("sub or iat is missing")
 	case len(list) != 1:
 		return nil, errors.New("aud must be this server alone")
 	}
 	if err := timely(t, []string{a.Issuer}, bearerJWT); err != nil {
 		return nil, err
 	}
-	g.Subject = issuer.Issuer + "|" + t.text("sub")
-	if issuer.User != nil {
+	if g.Subject = issuer.Issuer + "|" + t.text("sub"); issuer.User != nil {
 		user, err := issuer.User(ctx, t.claims.raw())
 		if err != nil || user == "" {
 			return nil, cmp.Or(err, errNobody)
@@ -2242,12 +2212,8 @@ func (a *AuthorizationServer) enterprise(ctx context.Context, g *grant, c *clien
 // workload checks the token of a workload (Workload Identity Federation), and returns the
 // scopes it allows. The subject cannot be taken for a person's.
 func (a *AuthorizationServer) workload(ctx context.Context, g *grant, t *jwt, issuer *TrustedIssuer) ([]string, error) {
-	_, hasIat := t.time("iat")
-	switch {
-	case issuer.Workload == nil:
+	if issuer.Workload == nil {
 		return nil, errors.New("the issuer does not vouch for workloads")
-	case t.text("sub") == "" || !hasIat:
-		return nil, errors.New("sub or iat is missing")
 	}
 	if err := timely(t, []string{a.Issuer, a.Issuer + "/token"}, bearerJWT); err != nil {
 		return nil, err
@@ -2259,8 +2225,7 @@ func (a *AuthorizationServer) workload(ctx context.Context, g *grant, t *jwt, is
 // proof checks the DPoP proof of a token request, and returns the thumbprint of its key;
 // empty: tokens are not bound.
 func (a *AuthorizationServer) proof(w http.ResponseWriter, r *http.Request) (string, error) {
-	proofs := r.Header.Values(headerProof)
-	if !a.DPoP || len(proofs) == 0 && !a.DPoPNonce {
+	if !a.DPoP {
 		return "", nil
 	}
 	check := &proofCheck{method: r.Method, url: a.Issuer + r.URL.Path, now: time.Now()}
@@ -2272,20 +2237,20 @@ func (a *AuthorizationServer) proof(w http.ResponseWriter, r *http.Request) (str
 		w.Header().Set(headerNonce, mint.mint(check.now))
 		check.nonce = func(nonce string) bool { return mint.fresh(nonce, check.now) }
 	}
-	if len(proofs) == 0 {
+	proofs := r.Header.Values(headerProof)
+	switch len(proofs) {
+	case 0:
 		return "", nil
+	case 1:
+		key, _, err := check.check(proofs[0])
+		if errors.Is(err, errUseNonce) {
+			err = deny(codeUseNonce, "the proof needs a nonce of this server")
+		} else if err != nil {
+			err = because(err, codeInvalidProof, "the proof of possession is not valid")
+		}
+		return key, err
 	}
-	if len(proofs) != 1 {
-		return "", deny(codeInvalidProof, "there must be one DPoP header")
-	}
-	key, _, err := check.check(proofs[0])
-	switch {
-	case errors.Is(err, errUseNonce):
-		return "", deny(codeUseNonce, "the proof needs a nonce of this server")
-	case err != nil:
-		return "", because(err, codeInvalidProof, "the proof of possession is not valid")
-	}
-	return key, nil
+	return "", deny(codeInvalidProof, "there must be one DPoP header")
 }
 
 // mint makes nonces that all replicas know.
@@ -2473,14 +2438,13 @@ func (a *AuthorizationServer) fetchDocument(ctx context.Context, id string) (*cl
 		return nil, time.Time{}, err
 	}
 	if m.JWKSURI != "" {
-		if err := a.learned.check(m.JWKSURI); err != nil {
-			return nil, time.Time{}, err
-		}
+		err = a.learned.check(m.JWKSURI)
 	}
-	if a.AllowClient != nil {
-		if err := a.AllowClient(id, m); err != nil {
-			return nil, time.Time{}, fmt.Errorf("not allowed: %w", err)
-		}
+	if err == nil && a.AllowClient != nil {
+		err = a.AllowClient(id, m)
+	}
+	if err != nil {
+		return nil, time.Time{}, err
 	}
 	m.TokenEndpointAuthMethod = cmp.Or(m.TokenEndpointAuthMethod, authNone)
 	c := newClient(id, "", m)
@@ -2490,27 +2454,21 @@ func (a *AuthorizationServer) fetchDocument(ctx context.Context, id string) (*cl
 
 // freshness is how long an answer may be kept (RFC 9111, section 4.2).
 func freshness(h http.Header) time.Duration {
-	fresh, said := documentDefault, false
+	fresh := documentDefault
+	if expires := h.Get("Expires"); expires != "" {
+		at, _ := http.ParseTime(expires) // what is no time is past
+		fresh = time.Until(at)
+	}
 	for directive := range strings.SplitSeq(strings.Join(h.Values("Cache-Control"), ","), ",") {
 		name, value, _ := strings.Cut(strings.ToLower(strings.TrimSpace(directive)), "=")
 		switch name {
 		case "no-store", "no-cache":
 			return 0
 		case "max-age":
-			seconds, err := strconv.ParseUint(strings.Trim(value, `"`), 10, 31)
-			if err != nil {
-				return 0
-			}
+			seconds, _ := strconv.ParseUint(strings.Trim(value, `"`), 10, 31) // nonsense is 0, much is the most
 			age, _ := strconv.ParseUint(h.Get("Age"), 10, 31)
-			fresh, said = time.Duration(seconds)*time.Second-time.Duration(age)*time.Second, true
+			fresh = time.Duration(seconds)*time.Second - time.Duration(age)*time.Second
 		}
-	}
-	if expires := h.Get("Expires"); expires != "" && !said {
-		at, err := http.ParseTime(expires)
-		if err != nil {
-			return 0
-		}
-		fresh = time.Until(at)
 	}
 	return max(0, min(fresh, documentKept))
 }
@@ -2534,14 +2492,10 @@ func (d *documents) get(id string, now time.Time) *client {
 	if kept := d.m[id]; now.Before(kept.until) {
 		return kept.c
 	}
-	delete(d.m, id)
 	return nil
 }
 
 func (d *documents) put(id string, c *client, until time.Time) {
-	if !time.Now().Before(until) {
-		return
-	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.m == nil || len(d.m) >= maxDocuments {
@@ -2779,19 +2733,18 @@ func (k *recordKind) sweep(now time.Time) {
 
 // pageData is what a page shows. All of it is escaped where it stands.
 type pageData struct {
+	*authorization
 	Title, Nonce   string
 	Problem, Code  string // of a page that says why nothing can be given
 	Back           string // where that leads to, if the person wants
 	Token          string // of a page that asks
 	Name           string // the client's own claim
 	Claimed        bool   // nobody has checked the name
-	Host           string // of the document that describes the client
+	Document       string // host of the document that describes the client
 	Local          bool   // any program of the person's machine may be the client
-	Redirect       string // host
-	RedirectURI    string
-	User, Resource string
-	Scopes         [][2]string
-	Upstream       string // host
+	Host           string // that the person is sent to
+	Allows         [][2]string
+	Party          string // host
 	UpstreamScopes []string
 }
 
@@ -2836,21 +2789,21 @@ button { font: inherit; padding: .6rem 1.5rem; margin: 0 .5rem .5rem 0; }
 {{if .Problem}}<h1>{{.Title}}</h1>
 <p role="alert">{{.Problem}}</p>
 <p>{{.Code}}</p>
-{{if .Back}}<p><a href="{{.Back}}">Go to <strong>{{.Redirect}}</strong></a></p>
+{{if .Back}}<p><a href="{{.Back}}">Go to <strong>{{.Host}}</strong></a></p>
 {{end}}{{else}}<h1>Allow “{{.Name}}” to use {{.Resource}}?</h1>
 <dl>
 {{if .User}}<dt>You are signed in as</dt><dd>{{.User}}</dd>
-{{end}}{{if .Host}}<dt>The application is described at</dt><dd><strong>{{.Host}}</strong></dd>
-{{end}}<dt>You will be sent to</dt><dd><strong>{{.Redirect}}</strong><br><small>{{.RedirectURI}}</small></dd>
+{{end}}{{if .Document}}<dt>The application is described at</dt><dd><strong>{{.Document}}</strong></dd>
+{{end}}<dt>You will be sent to</dt><dd><strong>{{.Host}}</strong><br><small>{{.Redirect}}</small></dd>
 </dl>
 {{if .Claimed}}<p>The name is what the application calls itself. Nobody has checked it.</p>
 {{end}}{{if .Local}}<div class="warning" role="note"><p><strong>Only go on if you have just started this yourself.</strong> The application runs on your own device. Any program there could claim to be it.</p></div>
 {{end}}<h2>It will be able to</h2>
-{{if .Scopes}}<ul>
-{{range .Scopes}}<li>{{index . 1}} <small>({{index . 0}})</small></li>
+{{if .Allows}}<ul>
+{{range .Allows}}<li>{{index . 1}} <small>({{index . 0}})</small></li>
 {{end}}</ul>
 {{else}}<p>use the service in your name, without special permissions</p>
-{{end}}{{if .Upstream}}<h2>You will sign in at {{.Upstream}}</h2>
+{{end}}{{if .Party}}<h2>You will sign in at {{.Party}}</h2>
 {{if .UpstreamScopes}}<p>This service, not the application, will ask there for:</p>
 <ul>
 {{range .UpstreamScopes}}<li>{{.}}</li>

@@ -547,6 +547,38 @@ func TestAuthUpstreamScopes(t *testing.T) {
 	}
 }
 
+// What a grant gets from the third party while it is revoked is revoked there, too.
+// AUTH-347
+func TestAuthUpstreamRevokedMeanwhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, p := newThirdBench(t, nil)
+		got := b.token(redemption(b.through(request()).Query().Get("code")))
+		info, err := b.a.Verify(t.Context(), got.Access, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.net["third.example.com"] = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/token" {
+				if err := b.a.Revoke(r.Context(), &Identity{Issuer: info.Issuer, Claims: info.Claims}); err != nil {
+					t.Error(err)
+				}
+			}
+			p.ServeHTTP(w, r)
+		})
+		time.Sleep(601 * time.Second)
+		if _, err := b.a.Verify(t.Context(), got.Access, nil); !errors.Is(err, ErrInvalidToken) {
+			t.Errorf("%v", err)
+		}
+		var said []string
+		for _, form := range p.forms[1:] {
+			said = append(said, form.Get("path")+" "+form.Get("token")+form.Get("refresh_token"))
+		}
+		if want := []string{"/revoke third-refresh-1", "/token third-refresh-1", "/revoke third-refresh-3"}; !slices.Equal(said, want) {
+			t.Errorf("%q, want %q", said, want)
+		}
+	})
+}
+
 // A third party that has no page to log in at is trouble, and the browser goes nowhere
 // but to the client.
 func TestAuthUpstreamWithoutPage(t *testing.T) {
