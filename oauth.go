@@ -23,6 +23,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -134,140 +135,75 @@ func ParseChallenges(lines []string) []Challenge {
 		if len(line) > maxChallengeLine {
 			continue
 		}
-		if found := (&challengeParser{line}).all(); len(all)+len(found) <= maxChallenges {
+		if found := parseChallenges(line); len(all)+len(found) <= maxChallenges {
 			all = append(all, found...)
 		}
 	}
 	return all
 }
 
-// A challengeParser holds what is left of a line.
-type challengeParser struct{ rest string }
+// What challenges consist of (RFC 9110, sections 5.6 and 11), at the head of a text.
+const tokenBytes = "!#$%&'*+.^_`|~0-9A-Za-z-"
 
-func (p *challengeParser) all() []Challenge {
-	var found []Challenge
+var (
+	tokenForm   = regexp.MustCompile("^[" + tokenBytes + "]+$")
+	bearerForm  = regexp.MustCompile(`^[0-9A-Za-z._~+/-]+=*$`)
+	schemeHead  = regexp.MustCompile("^([" + tokenBytes + `]+)(?:[ \t]+|,|$)`)
+	token68Head = regexp.MustCompile(`^[0-9A-Za-z._~+/-]+=*[ \t]*(?:,|$)`)
+	paramHead   = regexp.MustCompile("^([" + tokenBytes + `]+)[ \t]*=[ \t]*(?:([` + tokenBytes + `]+)|"((?:\\?[^"\\\x00-\x08\x0A-\x1F\x7F]|\\["\\])*)")[ \t]*(?:,|$)`)
+	nextHead    = regexp.MustCompile("^[" + tokenBytes + `]+(?:[ \t]*$|[ \t]+[^= \t]|[^= \t` + tokenBytes + `])`) // no parameter
+	escape      = regexp.MustCompile(`\\(.)`)
+)
+
+// parseChallenges reads one line. After a comma, a name with "=" is a parameter of the
+// same challenge, and one without is the scheme of the next.
+func parseChallenges(line string) (found []Challenge) {
 	for {
-		p.skip(" \t,")
-		if p.rest == "" {
-			return found
-		}
-		c, ok := p.challenge()
+		line = strings.TrimLeft(line, " \t,")
+		scheme := schemeHead.FindStringSubmatch(line)
 		switch {
-		case len(c.Params) > maxParams || len(found) == maxChallenges:
+		case scheme == nil:
+			return found
+		case len(found) == maxChallenges:
 			return nil
-		case !ok:
+		}
+		c := Challenge{scheme[1], map[string]string{}}
+		line = line[len(scheme[0]):]
+		comma := strings.HasSuffix(scheme[0], ",")
+		if data := token68Head.FindString(line); data != "" && !comma { // in place of parameters
+			line = line[len(data):]
+			found = append(found, c)
+			continue
+		}
+		for {
+			rest := strings.TrimLeft(line, " \t,")
+			comma = comma || strings.Contains(line[:len(line)-len(rest)], ",")
+			line = rest
+			param := paramHead.FindStringSubmatch(line)
+			if param == nil {
+				break
+			}
+			name := strings.ToLower(param[1])
+			if _, again := c.Params[name]; again {
+				return found
+			}
+			if c.Params[name] = param[2] + escape.ReplaceAllString(param[3], "$1"); len(c.Params) > maxParams {
+				return nil
+			}
+			line, comma = line[len(param[0]):], true
+		}
+		if line != "" && !(comma && nextHead.MatchString(line)) {
 			return found
 		}
 		found = append(found, c)
 	}
 }
 
-// skip takes the bytes of a set, and returns them.
-func (p *challengeParser) skip(set string) string {
-	return p.word(func(c byte) bool { return strings.IndexByte(set, c) >= 0 })
-}
-
-// word takes what consists of the bytes that is accepts.
-func (p *challengeParser) word(is func(byte) bool) string {
-	n := 0
-	for n < len(p.rest) && is(p.rest[n]) {
-		n++
-	}
-	word := p.rest[:n]
-	p.rest = p.rest[n:]
-	return word
-}
-
-// atEnd reports whether nothing is left of an element of a list.
-func (p *challengeParser) atEnd() bool { return p.rest == "" || p.rest[0] == ',' }
-
-// challenge takes a scheme and what belongs to it. After a comma, a name with "=" is a
-// parameter of the same challenge, and one without is the scheme of the next.
-func (p *challengeParser) challenge() (Challenge, bool) {
-	c := Challenge{Scheme: p.word(isTokenByte), Params: map[string]string{}}
-	spaced := p.skip(" \t") != ""
-	if c.Scheme == "" || !spaced && !p.atEnd() {
-		return c, false
-	}
-	if p.token68() {
-		return c, true
-	}
-	for {
-		comma := strings.Contains(p.skip(" \t,"), ",")
-		before := p.rest
-		name := strings.ToLower(p.word(isTokenByte))
-		p.skip(" \t")
-		switch {
-		case before == "":
-			return c, true
-		case name == "":
-			return c, false
-		case !strings.HasPrefix(p.rest, "="):
-			p.rest = before
-			return c, comma
-		}
-		p.rest = p.rest[1:]
-		p.skip(" \t")
-		value, ok := p.paramValue()
-		p.skip(" \t")
-		if _, again := c.Params[name]; again || !ok || !p.atEnd() {
-			return c, false
-		}
-		if c.Params[name] = value; len(c.Params) > maxParams {
-			return c, false
-		}
-	}
-}
-
-// token68 takes the one value that some schemes have in place of parameters.
-func (p *challengeParser) token68() bool {
-	after := challengeParser{p.rest}
-	word := after.word(isToken68Byte)
-	after.skip("=")
-	after.skip(" \t")
-	if word == "" || !after.atEnd() {
-		return false
-	}
-	p.rest = after.rest
-	return true
-}
-
-func (p *challengeParser) paramValue() (string, bool) {
-	if !strings.HasPrefix(p.rest, `"`) {
-		word := p.word(isTokenByte)
-		return word, word != ""
-	}
-	var b strings.Builder
-	for i := 1; i < len(p.rest); i++ {
-		c := p.rest[i]
-		switch {
-		case c == '"':
-			p.rest = p.rest[i+1:]
-			return b.String(), true
-		case c == '\\' && i+1 < len(p.rest):
-			i++
-			c = p.rest[i]
-		}
-		if c < ' ' && c != '\t' || c == 0x7F {
-			return "", false
-		}
-		b.WriteByte(c)
-	}
-	return "", false
-}
-
-func isToken(s string) bool { return s != "" && (&challengeParser{s}).word(isTokenByte) == s }
-
-func isToken68Byte(c byte) bool { return isAlphanumeric(c) || strings.IndexByte("-._~+/", c) >= 0 }
-
 // isBearer reports whether a token can stand in an Authorization header (RFC 6750,
 // section 2.1).
-func isBearer(token string) bool {
-	p := challengeParser{token}
-	word := p.word(isToken68Byte)
-	p.skip("=")
-	return word != "" && p.rest == ""
-}
+func isBearer(token string) bool { return bearerForm.MatchString(token) }
+
+func isToken(name string) bool { return tokenForm.MatchString(name) }
 
 // parseScopes reads a list of scopes (RFC 6749, section 3.3), each of them once.
 func parseScopes(list string) (scopes []string, ok bool) {
@@ -533,6 +469,15 @@ func sameResource(a, b string) bool {
 	return errX == nil && errY == nil && x == y && !strings.Contains(a+b, "#") && !hasUser(a) && !hasUser(b)
 }
 
+// withoutQuery is a URL without what may be secret.
+func withoutQuery(text string) string {
+	u, err := url.Parse(text)
+	if err != nil {
+		return "a malformed URL"
+	}
+	return bare(u)
+}
+
 func hasUser(text string) bool {
 	u, err := url.Parse(text)
 	return err == nil && u.User != nil
@@ -646,24 +591,16 @@ func sameRedirect(registered, given string) bool {
 	return okA && okB && a == b
 }
 
+var localURL = regexp.MustCompile(`^http://([^/?#]*?)(?::([0-9]+))?([/?#].*)?$`)
+
 // withoutLocalPort takes the port out of an http URL on this machine, as text.
 func withoutLocalPort(text string) (string, bool) {
-	rest, ok := strings.CutPrefix(text, "http://")
-	if !ok {
+	m := localURL.FindStringSubmatch(text)
+	if m == nil || !isLoopback(strings.Trim(m[1], "[]")) {
 		return "", false
 	}
-	end := strings.IndexAny(rest, "/?#")
-	if end < 0 {
-		end = len(rest)
-	}
-	host, tail := rest[:end], rest[end:]
-	if i := strings.LastIndexByte(host, ':'); i > strings.LastIndexByte(host, ']') {
-		if _, err := strconv.ParseUint(host[i+1:], 10, 16); err != nil {
-			return "", false
-		}
-		host = host[:i]
-	}
-	return host + tail, isLoopback(strings.Trim(host, "[]"))
+	_, err := strconv.ParseUint(cmp.Or(m[2], "0"), 10, 16)
+	return m[1] + m[3], err == nil
 }
 
 // An outbound makes requests to URLs that others have named (Security Best Practices,
@@ -802,6 +739,26 @@ type fetchError struct {
 func (e *fetchError) Error() string { return sanitized(e.URL+": "+e.err.Error(), nil) }
 func (e *fetchError) Unwrap() error { return e.err }
 
+// Is lets errors.Is find trouble, which may be over soon.
+func (e *fetchError) Is(target error) bool { return target == errTrouble && e.class == fetchTrouble }
+
+var errTrouble = errors.New("the server failed or could not be reached")
+
+// fetchErrors are why none of several documents could be had.
+type fetchErrors []*fetchError
+
+func (l fetchErrors) Error() string {
+	texts := make([]string, len(l))
+	for i, e := range l {
+		texts[i] = e.Error()
+	}
+	return strings.Join(texts, "; ")
+}
+
+func (l fetchErrors) Is(target error) bool {
+	return slices.ContainsFunc(l, func(e *fetchError) bool { return errors.Is(e, target) })
+}
+
 // document gets a JSON object. Redirects are followed, but never from https to http.
 func (o *outbound) document(ctx context.Context, text string) ([]byte, http.Header, *fetchError) {
 	u, err := url.Parse(text)
@@ -847,8 +804,7 @@ func (o *outbound) load(ctx context.Context, text string, dst any) *fetchError {
 		return e
 	}
 	if err := decodeDocument(data, dst); err != nil {
-		u, _ := url.Parse(text)
-		return &fetchError{bare(u), fetchInvalid, err}
+		return &fetchError{withoutQuery(text), fetchInvalid, err}
 	}
 	return nil
 }
@@ -901,15 +857,15 @@ func (o *outbound) post(ctx context.Context, endpoint, contentType string, body 
 // discoverServer finds the metadata of an authorization server. lenient accepts an
 // issuer in it that differs by a slash at the end. Without a document it returns
 // why each candidate is none.
-func discoverServer(ctx context.Context, o *outbound, issuer string, lenient bool) (*AuthorizationServerMetadata, []*fetchError) {
+func discoverServer(ctx context.Context, o *outbound, issuer string, lenient bool) (*AuthorizationServerMetadata, fetchErrors) {
 	err := checkIssuer(issuer)
 	if err == nil {
 		err = o.check(issuer)
 	}
 	if err != nil {
-		return nil, []*fetchError{{"an issuer", fetchInvalid, err}}
+		return nil, fetchErrors{{"the issuer " + withoutQuery(issuer), fetchInvalid, err}}
 	}
-	var tries []*fetchError
+	var tries fetchErrors
 	for _, at := range wellKnownServer(issuer) {
 		m := &AuthorizationServerMetadata{}
 		e := o.load(ctx, at, m)
@@ -970,8 +926,7 @@ func (e *OAuthError) Error() string {
 
 // oauthError reads the error of an endpoint. secrets are what it may not repeat.
 func oauthError(endpoint string, resp *http.Response, data []byte, secrets ...string) *OAuthError {
-	u, _ := url.Parse(endpoint)
-	e := &OAuthError{Endpoint: bare(u), Status: resp.StatusCode}
+	e := &OAuthError{Endpoint: withoutQuery(endpoint), Status: resp.StatusCode}
 	var body struct {
 		Code        string `json:"error"`
 		Description string `json:"error_description"`
@@ -979,7 +934,7 @@ func oauthError(endpoint string, resp *http.Response, data []byte, secrets ...st
 	switch err := decodeDocument(data, &body); {
 	case err == nil && body.Code != "":
 		e.Code, e.Description = body.Code, sanitized(body.Description, secrets)
-		if strings.Trim(e.Code, "abcdefghijklmnopqrstuvwxyz_") != "" { // else it is compared, whatever the secrets are
+		if len(e.Code) > 64 || strings.Trim(e.Code, "abcdefghijklmnopqrstuvwxyz_") != "" || slices.Contains(secrets, e.Code) { // else it is compared
 			e.Code = sanitized(e.Code, secrets)
 		}
 	case resp.StatusCode >= 400: // else it may hold a token
@@ -1028,10 +983,9 @@ type clientAuth struct {
 	audience   string // of assertions: the issuer
 }
 
-// String keeps the secret to itself.
-func (c clientAuth) String() string       { return "client " + c.id }
-func (c clientAuth) GoString() string     { return c.String() }
-func (c clientAuth) LogValue() slog.Value { return slog.StringValue(c.String()) }
+// Format keeps the secret to itself.
+func (c clientAuth) Format(s fmt.State, _ rune) { _, _ = io.WriteString(s, "client "+c.id) }
+func (c clientAuth) LogValue() slog.Value       { return slog.StringValue(fmt.Sprint(c)) }
 
 // sign adds to a request who sends it (OAuth 2.1, section 2.4; RFC 7523).
 func (c *clientAuth) sign(form url.Values, header http.Header) error {
@@ -1059,7 +1013,7 @@ func (c *clientAuth) sign(form url.Values, header http.Header) error {
 	return nil
 }
 
-// A prover proves the possession of a key with requests (RFC 9449).
+// A prover proves the possession of a key with requests (RFC 9449); key nil: of none.
 type prover struct {
 	key    *Key
 	nonces *nonces
@@ -1113,11 +1067,12 @@ type tokenAnswer struct {
 	Expires         time.Time       `json:"-"` // zero: not known
 }
 
-// String keeps the tokens to itself.
-func (a tokenAnswer) String() string               { return "token of type " + a.TokenType }
-func (a tokenAnswer) GoString() string             { return a.String() }
-func (a tokenAnswer) LogValue() slog.Value         { return slog.StringValue(a.String()) }
-func (a tokenAnswer) MarshalJSON() ([]byte, error) { return marshal(a.String()) }
+// Format keeps the tokens to itself.
+func (a tokenAnswer) Format(s fmt.State, _ rune) {
+	_, _ = io.WriteString(s, "token of type "+a.TokenType)
+}
+func (a tokenAnswer) LogValue() slog.Value         { return slog.StringValue(fmt.Sprint(a)) }
+func (a tokenAnswer) MarshalJSON() ([]byte, error) { return marshal(fmt.Sprint(a)) }
 
 // token asks a token endpoint for a token. A demand for a DPoP nonce is met once;
 // apart from that the request is made once. A refusal is an *OAuthError. No error shows
@@ -1126,6 +1081,9 @@ func (o *outbound) token(ctx context.Context, endpoint string, form url.Values, 
 	u, err := url.Parse(endpoint)
 	if err != nil {
 		return nil, fmt.Errorf("%w: a token endpoint that is not a URL", errPolicy)
+	}
+	if p != nil && p.key == nil {
+		p = nil
 	}
 	for again := false; ; again = true {
 		body, header := url.Values{}, http.Header{}

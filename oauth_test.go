@@ -1515,6 +1515,16 @@ func TestHostile42TokenRedirect(t *testing.T) {
 	want(t, "requests elsewhere", reached.Load(), 0)
 }
 
+// AUTH-202: a code is not longer than codes are, and no secret
+func TestErrorCodes(t *testing.T) {
+	for code, want := range map[string]string{"invalid_grant": "invalid_grant", "swordfish": "…", strings.Repeat("x", 2<<10): strings.Repeat("x", 1<<10), "a\x1bb": "ab"} {
+		body, _ := json.Marshal(map[string]string{"error": code})
+		if e := oauthError("https://as.test/token?a=b", &http.Response{StatusCode: 400}, body, "swordfish"); e.Code != want || e.Endpoint != "https://as.test/token" {
+			t.Errorf("the error is %v, want code %q", e, want)
+		}
+	}
+}
+
 // A server that repeats what it was sent, in whatever place, does not bring it into an
 // error. AUTH-202 AUTH-443
 func TestTokenErrorsKeepSecrets(t *testing.T) {

@@ -120,7 +120,8 @@ type OAuthTransport struct {
 	MetadataKey *Key
 	// Metadata is for dynamic registration. What it does not say is filled in.
 	Metadata ClientMetadata
-	// InitialAccessToken is for registration endpoints that want one.
+	// InitialAccessToken is for registration at the first authorization server that it
+	// is used at, and no other from then on.
 	InitialAccessToken string
 
 	// Scopes are asked for where neither challenge nor metadata of the server say which.
@@ -154,6 +155,7 @@ type OAuthTransport struct {
 
 	nonces nonces
 	memory memoryStore
+	owners sync.Map // issuers by what belongs to them, as far as claim was asked
 
 	mu         sync.Mutex // guards the fields below
 	servers    map[string]*protectedServer
@@ -224,7 +226,7 @@ func (t *OAuthTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 // the authorization server may be over.
 func (c *authCall) failure(err error) error {
 	refusal, end := (*OAuthError)(nil), (*authError)(nil)
-	trouble := !errors.As(err, &end) && (!errors.As(err, &refusal) || refusal.Status >= 500)
+	trouble := errors.Is(err, errTrouble) || !errors.As(err, &end) && (!errors.As(err, &refusal) || refusal.Status >= 500)
 	err = fmt.Errorf("authorization for %s: %w", bare(c.s.url), err)
 	if trouble && c.background {
 		return err
@@ -232,16 +234,9 @@ func (c *authCall) failure(err error) error {
 	return &authError{ErrUnauthorized, err}
 }
 
-func (t *OAuthTransport) base() http.RoundTripper {
-	if t.Base == nil {
-		return http.DefaultTransport
-	}
-	return t.Base
-}
+func (t *OAuthTransport) base() http.RoundTripper { return cmp.Or(t.Base, http.DefaultTransport) }
 
-func (t *OAuthTransport) logger() *slog.Logger {
-	return cmp.Or(t.Log, slog.New(slog.DiscardHandler))
-}
+func (t *OAuthTransport) logger() *slog.Logger { return cmp.Or(t.Log, slog.New(slog.DiscardHandler)) }
 
 // An authCall is one request on its way through the transport.
 type authCall struct {
@@ -252,9 +247,10 @@ type authCall struct {
 	cause httpCause
 	body  func() (io.ReadCloser, error)
 
-	background bool // nobody waits for it
-	fresh      bool // it is sent with a token that was got since it came
-	nonced     bool // it was repeated with the nonce that the server wanted
+	refused    io.Closer // the body of the answer that is judged; nil: none
+	background bool      // nobody waits for it
+	fresh      bool      // it is sent with a token that was got since it came
+	nonced     bool      // it was repeated with the nonce that the server wanted
 }
 
 func (t *OAuthTransport) call(r *http.Request) *authCall {
@@ -262,6 +258,9 @@ func (t *OAuthTransport) call(r *http.Request) *authCall {
 	if cause, _ := c.ctx.Value(causeKey{}).(*httpCause); cause != nil {
 		c.cause = *cause
 		c.background = cause.logins == nil
+	}
+	if c.cause.name == nil {
+		c.cause.name = func() string { return "" }
 	}
 	c.s = t.server(cmp.Or(c.cause.endpoint, r.URL))
 	if c.cause.logins == nil {
@@ -338,8 +337,9 @@ type wish struct {
 	code     string   // the error
 	metadata string   // URL of the resource's metadata
 	scopes   []string // nil: it does not say
-	scheme   string   // of the challenge
+	bound    bool     // it is for tokens that are bound to a key
 	bearer   bool     // Bearer will do, too
+	nonce    bool     // the proof wants a nonce, and nothing else is wrong
 }
 
 // wishOf reads the challenge that counts: the first one for tokens that says where the
@@ -351,19 +351,17 @@ func wishOf(header http.Header) *wish {
 			continue
 		}
 		w.bearer = w.bearer || c.is("Bearer")
+		w.nonce = w.nonce || c.is("DPoP") && c.Params["error"] == codeUseNonce
 		if chosen == nil || chosen.Params["resource_metadata"] == "" && c.Params["resource_metadata"] != "" {
 			chosen = &c
 		}
 	}
 	if chosen != nil {
-		w.code, w.metadata, w.scheme = chosen.Params["error"], chosen.Params["resource_metadata"], chosen.Scheme
+		w.code, w.metadata, w.bound = chosen.Params["error"], chosen.Params["resource_metadata"], chosen.is("DPoP")
 		w.scopes, _ = parseScopes(chosen.Params["scope"])
 	}
 	return w
 }
-
-// wantsDPoP reports whether the challenge is for tokens that are bound to a key.
-func (w *wish) wantsDPoP() bool { return strings.EqualFold(w.scheme, "DPoP") }
 
 // judge decides what an answer means. It returns the token to repeat the request
 // with; neither that nor an error: the answer is the caller's.
@@ -371,6 +369,7 @@ func (c *authCall) judge(resp *http.Response, used *tokenRecord) (*tokenRecord, 
 	if used != nil && used.key != nil {
 		c.t.nonces.see(c.r.URL, resp.Header)
 	}
+	c.refused = resp.Body
 	switch resp.StatusCode {
 	case http.StatusUnauthorized, http.StatusForbidden, http.StatusBadRequest:
 	default:
@@ -386,7 +385,7 @@ func (c *authCall) judge(resp *http.Response, used *tokenRecord) (*tokenRecord, 
 		return c.stepUp(w, used)
 	case resp.StatusCode == http.StatusForbidden:
 		return nil, nil
-	case used != nil && used.key != nil && w.code == codeUseNonce:
+	case used != nil && used.key != nil && w.nonce:
 		if c.nonced || resp.Header.Get(headerNonce) == "" {
 			return nil, ended(ErrUnauthorized, "the server does not accept the DPoP nonce it gave")
 		}
@@ -402,11 +401,14 @@ func (c *authCall) unauthorized(w *wish, used *tokenRecord) (*tokenRecord, error
 		return nil, nil
 	}
 	newer := func(token *tokenRecord) bool { return token.alive() && token.differs(used) }
-	if c.fresh && !newer(c.s.now()) {
-		c.t.spoil(c.ctx, c.s, used) // what it can be refreshed to is no better
-		return nil, ended(ErrUnauthorized, "the server refuses the token that was just obtained for it%s", w)
+	what, run := "login", func() (*tokenRecord, error) { return c.authorize(w, used) }
+	if c.fresh {
+		what, run = "refusal", func() (*tokenRecord, error) {
+			c.t.spoil(c.ctx, c.s, used) // what it can be refreshed to is no better
+			return nil, ended(ErrUnauthorized, "the server refuses the token that was just obtained for it%s", w)
+		}
 	}
-	token, err := c.fly("login", newer, func() (*tokenRecord, error) { return c.authorize(w, used) })
+	token, err := c.fly(what, newer, run)
 	if token != nil {
 		c.fresh, c.nonced = token.local, false
 	}
@@ -469,7 +471,6 @@ func (t *OAuthTransport) scopesFor(d *discovery, asked []string, mine *tokenReco
 	scopes := asked
 	if scopes == nil && !more {
 		scopes = slices.DeleteFunc(slices.Clone(d.prm.ScopesSupported), func(s string) bool { return !isScope(s) })
-		scopes = scopes[:min(len(scopes), maxScopes)]
 		if len(scopes) == 0 {
 			scopes = t.Scopes
 		}
@@ -478,6 +479,7 @@ func (t *OAuthTransport) scopesFor(d *discovery, asked []string, mine *tokenReco
 		scopes = unionScopes(mine.Requested, scopes)
 	}
 	scopes = slices.DeleteFunc(slices.Clone(scopes), func(s string) bool { return s == scopeOffline })
+	scopes = scopes[:min(len(scopes), maxScopes)]
 	if t.FilterScopes != nil {
 		scopes = t.FilterScopes(scopes)
 	}
@@ -527,7 +529,7 @@ func (c *authCall) stepUpTo(asked []string, w *wish, used *tokenRecord) (*tokenR
 	if c.t.Grant != nil {
 		steps = 1
 	}
-	operation := storeKey(c.s.resource, c.cause.method, c.name())
+	operation := storeKey(c.s.resource, c.cause.method, c.cause.name())
 	if why := c.t.step(operation, steps); why != "" {
 		return nil, lacks(why)
 	}
@@ -544,14 +546,6 @@ func (c *authCall) stepUpTo(asked []string, w *wish, used *tokenRecord) (*tokenR
 		c.t.deny(operation)
 	}
 	return token, err
-}
-
-// name is what the request is about.
-func (c *authCall) name() string {
-	if c.cause.name == nil {
-		return ""
-	}
-	return c.cause.name()
 }
 
 // requested is what a token was asked for with.
@@ -708,6 +702,9 @@ type flight struct {
 // the same, and shares what came of it. have reports whether a token that has been got
 // by then will do.
 func (c *authCall) fly(what string, have func(*tokenRecord) bool, run func() (*tokenRecord, error)) (*tokenRecord, error) {
+	if c.refused != nil { // a flow may be long, and the connection is wanted elsewhere
+		_ = c.refused.Close()
+	}
 	for {
 		c.s.mu.Lock()
 		if token := c.s.token; have(token) {
@@ -779,7 +776,7 @@ func (c *authCall) rediscover(w *wish) (*discovery, error) {
 		return d, nil
 	}
 	if d != nil && w.metadata == "" {
-		w = &wish{metadata: d.at, scheme: d.wish.scheme, bearer: d.wish.bearer}
+		w = &wish{metadata: d.at, bound: d.wish.bound, bearer: d.wish.bearer}
 	}
 	return c.t.discover(c.ctx, c.s, w)
 }
@@ -807,7 +804,7 @@ func (t *OAuthTransport) discover(ctx context.Context, s *protectedServer, w *wi
 		d.resource = d.prm.Resource
 		err = t.findServer(ctx, d)
 	case t.NoLegacy:
-		return nil, ended(ErrDiscovery, "no metadata of the protected resource: %s", listTries(tries))
+		return nil, ended(ErrDiscovery, "no metadata of the protected resource: %w", tries)
 	default:
 		d.resource = s.resource
 		d.unnamed = len(t.Revisions) > 0 && slices.Max(t.Revisions) <= Revision20250326
@@ -822,18 +819,9 @@ func (t *OAuthTransport) discover(ctx context.Context, s *protectedServer, w *wi
 	return d, nil
 }
 
-// listTries is what was tried, for an error.
-func listTries(tries []*fetchError) string {
-	texts := make([]string, len(tries))
-	for i, e := range tries {
-		texts[i] = e.Error()
-	}
-	return strings.Join(texts, "; ")
-}
-
 // findResource finds the metadata of the resource. Where there are none, it returns the
 // places that were tried: only a server without any is one of 2025-03-26.
-func (t *OAuthTransport) findResource(ctx context.Context, d *discovery) (tries []*fetchError, err error) {
+func (t *OAuthTransport) findResource(ctx context.Context, d *discovery) (tries fetchErrors, err error) {
 	places := wellKnownResource(d.server.url)
 	if at := d.wish.metadata; at != "" {
 		places = append([]string{at}, slices.DeleteFunc(places, func(p string) bool { return p == at })...)
@@ -847,7 +835,7 @@ func (t *OAuthTransport) findResource(ctx context.Context, d *discovery) (tries 
 		case e.class == fetchAbsent || e.class == fetchRefused && at == d.wish.metadata:
 			tries = append(tries, e)
 		default:
-			return nil, ended(ErrDiscovery, "metadata of the protected resource: %s", listTries(append(tries, e)))
+			return nil, ended(ErrDiscovery, "metadata of the protected resource: %w", append(tries, e))
 		}
 	}
 	return tries, nil
@@ -864,7 +852,7 @@ func (t *OAuthTransport) checkResource(d *discovery) error {
 	}
 	switch {
 	case !ok:
-		return ended(ErrMismatch, "metadata of the protected resource, %s: its resource is %.200q, not %q", withoutQuery(d.at), got, want)
+		return ended(ErrMismatch, "metadata of the protected resource, %s: its resource is %.200q, not %q", withoutQuery(d.at), withoutQuery(got), bare(d.server.url))
 	case len(d.prm.AuthorizationServers) == 0:
 		return ended(ErrDiscovery, "metadata of the protected resource, %s: no authorization_servers", withoutQuery(d.at))
 	}
@@ -895,14 +883,6 @@ func above(resource string, endpoint *url.URL) bool {
 	return strings.HasPrefix(endpoint.EscapedPath()+"/", path+"/")
 }
 
-func withoutQuery(text string) string {
-	u, err := url.Parse(text)
-	if err != nil {
-		return "a malformed URL"
-	}
-	return bare(u)
-}
-
 // findServer finds the metadata of one of the authorization servers. The first ones
 // tried are those that know the client.
 func (t *OAuthTransport) findServer(ctx context.Context, d *discovery) error {
@@ -912,14 +892,14 @@ func (t *OAuthTransport) findServer(ctx context.Context, d *discovery) error {
 		switch {
 		case slices.ContainsFunc(t.Clients, func(c OAuthClient) bool { return c.Issuer == issuer && c.serves(d.server.resource) }):
 			known[issuer] = 0
-		case t.isRegistered(ctx, issuer):
+		case t.loadText(ctx, storeKey("registered", issuer)) != nil:
 			known[issuer] = 1
 		default:
 			known[issuer] = 2
 		}
 	}
 	slices.SortStableFunc(issuers, func(a, b string) int { return known[a] - known[b] })
-	var tries []*fetchError
+	var tries fetchErrors
 	for _, issuer := range issuers {
 		meta, failures := discoverServer(ctx, d.out, issuer, t.Lenient)
 		if meta != nil {
@@ -928,21 +908,21 @@ func (t *OAuthTransport) findServer(ctx context.Context, d *discovery) error {
 				d.meta, d.key = meta, meta.Issuer
 				return nil
 			}
-			failures = []*fetchError{{withoutQuery(issuer), fetchInvalid, err}}
+			failures = fetchErrors{{withoutQuery(issuer), fetchInvalid, err}}
 		}
 		for _, e := range failures {
 			if e.class == fetchInvalid { // perhaps an attack
-				t.logger().Warn("mcp: an authorization server is not used", "server", d.server.resource, "error", e)
+				t.logger().Warn("mcp: an authorization server is not used", "server", bare(d.server.url), "error", e)
 			}
 		}
 		tries = append(tries, failures...)
 	}
-	return ended(ErrDiscovery, "metadata of the authorization server: %s", listTries(tries))
+	return ended(ErrDiscovery, "metadata of the authorization server: %w", tries)
 }
 
 // findOldServer finds the endpoints of a server that is its own authorization server
 // (Authorization of 2025-03-26). earlier is what was tried before.
-func (t *OAuthTransport) findOldServer(ctx context.Context, d *discovery, earlier []*fetchError) error {
+func (t *OAuthTransport) findOldServer(ctx context.Context, d *discovery, earlier fetchErrors) error {
 	base := d.server.url.Scheme + "://" + d.server.url.Host
 	meta, tries := discoverServer(ctx, d.out, base, true)
 	if meta != nil {
@@ -953,7 +933,7 @@ func (t *OAuthTransport) findOldServer(ctx context.Context, d *discovery, earlie
 		return nil
 	}
 	if i := slices.IndexFunc(tries, func(e *fetchError) bool { return e.class != fetchAbsent }); i >= 0 {
-		return ended(ErrDiscovery, "%s", listTries(append(earlier, tries...)))
+		return ended(ErrDiscovery, "%w", append(earlier, tries...))
 	}
 	d.guessed, d.key = true, "guessed "+base
 	d.meta = &AuthorizationServerMetadata{Issuer: base, AuthorizationEndpoint: base + "/authorize", TokenEndpoint: base + "/token",
@@ -1059,19 +1039,17 @@ func (t *OAuthTransport) client(ctx context.Context, d *discovery, redirect stri
 	if g != nil || err != nil {
 		return g, err
 	}
-	var missing []string
-	switch {
-	case t.MetadataURL == "":
-		missing = append(missing, "MetadataURL is not set")
-	case !d.meta.ClientIDMetadataDocumentSupported:
-		missing = append(missing, "it does not support client ID metadata documents")
-	default:
-		return t.documented(d)
+	missing := "MetadataURL is not set"
+	if t.MetadataURL != "" {
+		missing = "it does not support client ID metadata documents"
 	}
-	if d.meta.RegistrationEndpoint != "" {
+	switch {
+	case t.MetadataURL != "" && d.meta.ClientIDMetadataDocumentSupported:
+		return t.documented(d)
+	case d.meta.RegistrationEndpoint != "":
 		return t.registered(ctx, d, redirect)
 	}
-	return nil, ended(ErrNoClient, "no client for %s: Clients has none, %s, and it has no registration_endpoint", d.meta.Issuer, strings.Join(missing, ", "))
+	return nil, ended(ErrNoClient, "no client for %s: Clients has none, %s, and it has no registration_endpoint", d.meta.Issuer, missing)
 }
 
 // given is the client that the application has for a server; nil: none. One that belongs
@@ -1104,6 +1082,22 @@ func (t *OAuthTransport) given(ctx context.Context, d *discovery) (*registration
 		return nil, ended(ErrMismatch, "the server's authorization server is %q, and the client is registered at %q", d.meta.Issuer, elsewhere)
 	}
 	return nil, nil
+}
+
+// claim ties what is secret, and said to belong nowhere, to the first issuer that it is
+// used at. It reports why it must not go to this one.
+func (t *OAuthTransport) claim(ctx context.Context, key, issuer string) error {
+	at, err := t.store().Load(ctx, key)
+	if err != nil {
+		return fmt.Errorf("reading the token store: %w", err)
+	}
+	if owner, _ := t.owners.LoadOrStore(key, cmp.Or(string(at), issuer)); owner != issuer {
+		return ended(ErrMismatch, "the client is registered at %q, not %q", owner, issuer)
+	}
+	if at == nil {
+		t.save(ctx, key, []byte(issuer))
+	}
+	return nil
 }
 
 // checkMove refuses to take a client that was registered beforehand from one
@@ -1178,8 +1172,7 @@ func (t *OAuthTransport) registered(ctx context.Context, d *discovery, redirect 
 			uris[i] = portless
 		}
 	}
-	sum := sha256.Sum256([]byte(strings.Join(append(uris, m.ApplicationType), "\n")))
-	place := storeKey("registration", d.key, base64.RawURLEncoding.EncodeToString(sum[:]))
+	place := storeKey("registration", d.key, pkceChallenge(strings.Join(append(uris, m.ApplicationType), "\n"))) // by a digest
 	stored := &registration{}
 	if t.loadRecord(ctx, place, stored) && stored.Issuer == d.key && stored.ID != "" && !stored.expired() &&
 		slices.Contains(stored.RedirectURIs, redirect) == (redirect != "") {
@@ -1194,11 +1187,6 @@ func (t *OAuthTransport) registered(ctx context.Context, d *discovery, redirect 
 	t.saveRecord(ctx, place, g)
 	t.save(ctx, storeKey("registered", d.key), []byte(place))
 	return g, nil
-}
-
-// isRegistered reports whether a client was registered at an issuer earlier.
-func (t *OAuthTransport) isRegistered(ctx context.Context, issuer string) bool {
-	return t.loadText(ctx, storeKey("registered", issuer)) != nil
 }
 
 // registrationRequest is what is said to a registration endpoint (RFC 7591).
@@ -1278,7 +1266,7 @@ func (t *OAuthTransport) register(ctx context.Context, d *discovery, m *ClientMe
 		return nil, err
 	}
 	header := http.Header{}
-	if t.InitialAccessToken != "" {
+	if t.InitialAccessToken != "" && t.claim(ctx, storeKey("registrar", pkceChallenge(t.InitialAccessToken)), d.key) == nil {
 		header.Set("Authorization", "Bearer "+t.InitialAccessToken)
 	}
 	endpoint := d.meta.RegistrationEndpoint
@@ -1361,9 +1349,9 @@ type loginFlow struct {
 	t      *OAuthTransport
 	d      *discovery
 	logins *atomic.Int32
+	begun  atomic.Bool
 
 	mu      sync.Mutex // guards the fields below
-	begun   bool
 	client  *registration
 	pending *authRequest // waits for its callback; nil: none does
 	redeem  *authRequest // has a code
@@ -1386,16 +1374,14 @@ type authRequest struct {
 // the client. It can be called once.
 func (l *Login) Begin(ctx context.Context, redirectURI string) (authorizationURL string, err error) {
 	f := l.f
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.begun {
+	if f.begun.Swap(true) {
 		return "", errors.New("mcp: Login.Begin was called before")
 	}
-	f.begun = true
 	if err := validRedirect(redirectURI, f.t.PrivateSchemes); err != nil {
 		return "", fmt.Errorf("mcp: %w", err)
 	}
-	if f.client, err = f.t.client(ctx, f.d, redirectURI); err != nil {
+	client, err := f.t.client(ctx, f.d, redirectURI)
+	if err != nil {
 		return "", err
 	}
 	if f.logins.Add(1) > maxLogins {
@@ -1403,21 +1389,19 @@ func (l *Login) Begin(ctx context.Context, redirectURI string) (authorizationURL
 	}
 	p := &authRequest{state: newSecret(), verifier: newSecret(), issuer: f.d.meta.Issuer, iss: f.d.meta.AuthorizationResponseIssParameterSupported,
 		endpoint: f.d.meta.TokenEndpoint, redirect: redirectURI, made: time.Now()}
-	u, err := l.url(p)
-	if err != nil {
-		return "", err
-	}
-	f.pending = p
-	return u, nil
+	f.mu.Lock()
+	f.client, f.pending = client, p
+	f.mu.Unlock()
+	return l.url(p, client.ID)
 }
 
 // url is the authorization request. Each parameter of OAuth is there once.
-func (l *Login) url(p *authRequest) (string, error) {
+func (l *Login) url(p *authRequest, clientID string) (string, error) {
 	u, err := authorizationURL(l.f.d.meta.AuthorizationEndpoint)
 	if err != nil {
 		return "", ended(ErrDiscovery, "%w", err)
 	}
-	ours := url.Values{"response_type": {"code"}, "client_id": {l.f.client.ID}, "redirect_uri": {p.redirect}, "state": {p.state},
+	ours := url.Values{"response_type": {"code"}, "client_id": {clientID}, "redirect_uri": {p.redirect}, "state": {p.state},
 		"code_challenge": {pkceChallenge(p.verifier)}, "code_challenge_method": {"S256"}, "resource": nil, "scope": nil}
 	if !l.f.d.unnamed {
 		ours.Set("resource", l.f.d.resource)
@@ -1546,23 +1530,24 @@ func (c *authCall) loginOnce(d *discovery, scopes []string) (*tokenRecord, *regi
 	}
 	l := &Login{Server: c.s.url.String(), Issuer: d.meta.Issuer, Scopes: scopes, f: &loginFlow{t: c.t, d: d, logins: c.cause.logins}}
 	err = c.ask(l)
-	f := l.f
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	switch f.pending = nil; { // a late answer counts no more
-	case f.err != nil:
-		return nil, f.client, f.err
+	l.f.mu.Lock()
+	client, p, failed := l.f.client, l.f.redeem, l.f.err
+	l.f.pending = nil // a late answer counts no more
+	l.f.mu.Unlock()
+	switch {
+	case failed != nil:
+		return nil, client, failed
 	case err != nil:
-		if f.client != nil && f.client.stored && !errors.Is(err, ErrLoginDeclined) {
-			c.t.forget(c.ctx, f.client) // perhaps the person was shown that it is not known
+		if client != nil && client.stored && !errors.Is(err, ErrLoginDeclined) {
+			c.t.forget(c.ctx, client) // perhaps the person was shown that it is not known
 		}
 		return nil, nil, err
-	case f.redeem == nil:
+	case p == nil:
 		return nil, nil, errors.New("OAuthTransport.Login returned without an answer to the login")
 	}
-	form := url.Values{"grant_type": {grantCode}, "code": {f.redeem.code}, "code_verifier": {f.redeem.verifier}, "redirect_uri": {f.redeem.redirect}}
-	token, err := (&grantCall{c.t, d, scopes}).ask(c.ctx, f.redeem.endpoint, form, f.client, key, required)
-	return token, f.client, err
+	form := url.Values{"grant_type": {grantCode}, "code": {p.code}, "code_verifier": {p.verifier}, "redirect_uri": {p.redirect}}
+	token, err := (&grantCall{c.t, d, scopes}).ask(c.ctx, p.endpoint, form, client, key, required)
+	return token, client, err
 }
 
 // ask runs the application's function, while the clock of the call stands still.
@@ -1580,12 +1565,12 @@ func (c *authCall) ask(l *Login) error {
 // bindingKey makes the key that a token will be bound to (RFC 9449); nil: it will not
 // be. required reports whether it must be.
 func (t *OAuthTransport) bindingKey(d *discovery) (key *Key, required bool, err error) {
-	required = d.prm.DPoPBoundAccessTokensRequired || d.wish.wantsDPoP() && !d.wish.bearer
+	required = d.prm.DPoPBoundAccessTokensRequired || d.wish.bound && !d.wish.bearer
 	offered := d.meta.DPoPSigningAlgValuesSupported
 	switch {
 	case !t.DPoP && d.prm.DPoPBoundAccessTokensRequired:
 		return nil, true, ended(ErrMismatch, "the server wants tokens that are bound to a key, and OAuthTransport.DPoP is off")
-	case !t.DPoP || !required && !d.wish.wantsDPoP() && len(offered) == 0:
+	case !t.DPoP || !required && !d.wish.bound && len(offered) == 0:
 		return nil, false, nil
 	}
 	i := 0
@@ -1614,9 +1599,11 @@ func (g *grantCall) ask(ctx context.Context, endpoint string, form url.Values, c
 		form.Set("resource", g.d.resource)
 	}
 	if client.free {
-		g.t.save(ctx, storeKey("client", client.ID), []byte(g.d.key))
+		if err := g.t.claim(ctx, storeKey("client", client.ID), g.d.key); err != nil {
+			return nil, err
+		}
 	}
-	a, err := g.d.out.token(ctx, endpoint, form, client.auth(g.d.meta.Issuer), proverFor(key, &g.t.nonces))
+	a, err := g.d.out.token(ctx, endpoint, form, client.auth(g.d.meta.Issuer), &prover{key, &g.t.nonces})
 	if err != nil {
 		return nil, err
 	}
@@ -1626,14 +1613,6 @@ func (g *grantCall) ask(ctx context.Context, endpoint string, form url.Values, c
 		r.RefreshToken = a.RefreshToken
 	}
 	return r, r.take(a)
-}
-
-// proverFor proves the possession of a key; nil: of none.
-func proverFor(key *Key, n *nonces) *prover {
-	if key == nil {
-		return nil
-	}
-	return &prover{key, n}
 }
 
 // askWithGrant asks for a token without a person.
@@ -1711,9 +1690,9 @@ func (e *EnterpriseGrant) exchange(ctx context.Context, g *grantCall) (string, e
 	meta := &AuthorizationServerMetadata{Issuer: e.Issuer, TokenEndpoint: e.TokenEndpoint,
 		TokenEndpointAuthMethodsSupported: []string{authJWT, authBasic, authPost, authNone}}
 	if meta.TokenEndpoint == "" {
-		var tries []*fetchError
+		var tries fetchErrors
 		if meta, tries = discoverServer(ctx, g.d.out, e.Issuer, g.t.Lenient); meta == nil {
-			return "", ended(ErrDiscovery, "%s", listTries(tries))
+			return "", ended(ErrDiscovery, "%w", tries)
 		}
 	}
 	if e.Assertion == nil {
@@ -1884,7 +1863,7 @@ func (t *OAuthTransport) refreshOnce(ctx context.Context, s *protectedServer, he
 	if !held.Unnamed {
 		form.Set("resource", held.Resource)
 	}
-	a, err := t.outbound(s).token(ctx, held.TokenEndpoint, form, held.Client.auth(held.Audience), proverFor(held.key, &t.nonces))
+	a, err := t.outbound(s).token(ctx, held.TokenEndpoint, form, held.Client.auth(held.Audience), &prover{held.key, &t.nonces})
 	if err != nil {
 		return nil, err
 	}
@@ -2024,9 +2003,10 @@ func (t *OAuthTransport) revoke(ctx context.Context, s *protectedServer, held *t
 		err := held.Client.auth(held.Audience).sign(form, header)
 		if err == nil {
 			var resp *http.Response
-			resp, _, err = t.outbound(s).post(ctx, held.RevocationEndpoint, typeForm, []byte(form.Encode()), header)
+			var data []byte
+			resp, data, err = t.outbound(s).post(ctx, held.RevocationEndpoint, typeForm, []byte(form.Encode()), header)
 			if err == nil && resp.StatusCode != http.StatusOK {
-				err = errors.New(resp.Status)
+				err = oauthError(held.RevocationEndpoint, resp, data, append(secretsOf(form, header, held.Client.auth("")), token[1])...)
 			}
 		}
 		if err != nil {
@@ -2064,12 +2044,7 @@ func (t *OAuthTransport) tokenKey(r *tokenRecord) string {
 	return t.keyOf(&currentToken{r.Issuer, r.Resource, r.Client.ID})
 }
 
-func (t *OAuthTransport) store() TokenStore {
-	if t.Store == nil {
-		return &t.memory
-	}
-	return t.Store
-}
+func (t *OAuthTransport) store() TokenStore { return cmp.Or[TokenStore](t.Store, &t.memory) }
 
 // loadText returns what the store has; nil if that is nothing or cannot be had.
 func (t *OAuthTransport) loadText(ctx context.Context, key string) []byte {
@@ -2143,11 +2118,13 @@ func (m *memoryStore) Save(_ context.Context, key string, data []byte) error {
 type FileStore struct{ Dir string }
 
 // fileName is the name of the file for a key.
-func fileName(key string) string { return fmt.Sprintf("%x.json", sha256.Sum256([]byte(key))) }
+func (f *FileStore) fileName(key string) string {
+	return filepath.Join(f.Dir, fmt.Sprintf("%x.json", sha256.Sum256([]byte(key))))
+}
 
 // Load implements TokenStore.
 func (f *FileStore) Load(_ context.Context, key string) ([]byte, error) {
-	data, err := os.ReadFile(filepath.Join(f.Dir, fileName(key)))
+	data, err := os.ReadFile(f.fileName(key))
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
 	}
@@ -2156,31 +2133,25 @@ func (f *FileStore) Load(_ context.Context, key string) ([]byte, error) {
 
 // Save implements TokenStore. Readers see the old data or the new, nothing between.
 func (f *FileStore) Save(_ context.Context, key string, data []byte) error {
-	if err := os.MkdirAll(f.Dir, 0o700); err != nil {
-		return err
-	}
-	root, err := os.OpenRoot(f.Dir)
-	if err != nil {
-		return err
-	}
-	defer root.Close()
-	name := fileName(key)
+	name := f.fileName(key)
 	if data == nil {
-		if err := root.Remove(name); !errors.Is(err, os.ErrNotExist) {
+		if err := os.Remove(name); !errors.Is(err, os.ErrNotExist) {
 			return err
 		}
 		return nil
 	}
+	if err := os.MkdirAll(f.Dir, 0o700); err != nil {
+		return err
+	}
 	temporary := name + "." + newSecret()
-	if err := root.WriteFile(temporary, data, 0o600); err != nil {
-		_ = root.Remove(temporary)
-		return err
+	err := os.WriteFile(temporary, data, 0o600)
+	if err == nil {
+		err = os.Rename(temporary, name)
 	}
-	if err := root.Rename(temporary, name); err != nil {
-		_ = root.Remove(temporary)
-		return err
+	if err != nil {
+		_ = os.Remove(temporary)
 	}
-	return nil
+	return err
 }
 
 const (
@@ -2406,7 +2377,8 @@ type PromptLogin struct {
 	// http://localhost/callback.
 	RedirectURI string
 
-	mu   sync.Mutex // guards the fields below
+	once sync.Once     // makes the next two
+	turn chan struct{} // has room for one login, which line belongs to
 	in   *bufio.Reader
 	line chan pasted // what is being read; nil: nothing
 }
@@ -2418,39 +2390,34 @@ type pasted struct {
 }
 
 // Login is a function for OAuthTransport.Login. It ends with its context. As the reading
-// of a line cannot be ended, that goes on then, and the line is the next login's.
+// of a line cannot be ended, that goes on then, and the line is the next login's. Logins
+// at the same time come one after the other.
 func (p *PromptLogin) Login(ctx context.Context, l *Login) error {
+	p.once.Do(func() {
+		p.turn, p.in = make(chan struct{}, 1), bufio.NewReader(cmp.Or[io.Reader](p.In, os.Stdin))
+	})
+	select {
+	case p.turn <- struct{}{}:
+		defer func() { <-p.turn }()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 	u, err := l.Begin(ctx, cmp.Or(p.RedirectURI, "http://localhost/callback"))
 	if err != nil {
 		return err
 	}
-	in, out := p.In, p.Out
-	if in == nil {
-		in = os.Stdin
-	}
-	if out == nil {
-		out = os.Stderr
-	}
-	_, err = fmt.Fprintf(out, "To log in to %s, open this page in a browser:\n\n%s\n\nThen paste the address of the page that you are sent to, even if it cannot be shown:\n", l.Server, u)
+	_, err = fmt.Fprintf(cmp.Or[io.Writer](p.Out, os.Stderr), "To log in to %s, open this page in a browser:\n\n%s\n\nThen paste the address of the page that you are sent to, even if it cannot be shown:\n", l.Server, u)
 	if err != nil {
 		return err
-	}
-	p.mu.Lock()
-	if p.in == nil {
-		p.in = bufio.NewReader(in)
 	}
 	if p.line == nil {
 		line := make(chan pasted, 1)
 		p.line = line
 		go func() { line <- readPasted(p.in) }() // ends with the line, or with the input
 	}
-	line := p.line
-	p.mu.Unlock()
 	select {
-	case got := <-line:
-		p.mu.Lock()
+	case got := <-p.line:
 		p.line = nil
-		p.mu.Unlock()
 		if got.err != nil {
 			return fmt.Errorf("reading what is pasted: %w", got.err)
 		}

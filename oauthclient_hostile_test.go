@@ -748,6 +748,215 @@ func TestOAuthBackgroundTrouble(t *testing.T) {
 	})
 }
 
+// So does trouble with the documents.
+func TestOAuthBackgroundDiscovery(t *testing.T) {
+	w := newWorld(t)
+	w.routes["as.test/.well-known/oauth-authorization-server"] = fixed(503, "")
+	endpoint, _ := url.Parse(worldServer)
+	_, background := postAs(t.Context(), w.transport(), &httpCause{endpoint: endpoint}, "{}")
+	_, call := postAs(t.Context(), w.transport(), &httpCause{endpoint: endpoint, logins: new(atomic.Int32)}, "{}")
+	if !errors.Is(background, ErrDiscovery) || errors.Is(background, ErrUnauthorized) || !errors.Is(call, ErrUnauthorized) {
+		t.Errorf("listening: %v; calling: %v", background, call)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	w.routes["as.test/.well-known/oauth-authorization-server"] = func(http.ResponseWriter, *http.Request) { cancel() }
+	if _, err := postAs(ctx, w.transport(), nil, "{}"); !errors.Is(err, ErrDiscovery) || !errors.Is(err, context.Canceled) {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+// A token that was refused although it is new does not take a newer one with it.
+func TestOAuthRefusalBesideLogin(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t)
+		tr := w.transport()
+		refused, logins, asked, agreed := 0, 0, make(chan struct{}), make(chan struct{})
+		tr.Login = func(ctx context.Context, l *Login) error {
+			if logins++; logins == 2 {
+				close(asked)
+				<-agreed
+			}
+			return w.login(ctx, l)
+		}
+		var other sync.WaitGroup
+		w.routes["mcp.test/mcp"] = func(rw http.ResponseWriter, r *http.Request) {
+			if r.Header.Get("Authorization") != "Bearer token-1" {
+				w.serveMCP(rw, r)
+				return
+			}
+			if refused++; refused == 1 {
+				other.Go(func() { mustPost(t, tr, "hello token-2") })
+				<-asked
+			}
+			rw.WriteHeader(401)
+		}
+		other.Go(func() {
+			synctest.Wait()
+			close(agreed)
+		})
+		mustPost(t, tr, "hello token-2")
+		other.Wait()
+		if logins != 2 || tr.server(must1(url.Parse(worldServer))).now().AccessToken != "token-2" {
+			t.Errorf("%d logins", logins)
+		}
+	})
+}
+
+// The connection of a refused request is not kept while a person logs in.
+func TestOAuthRefusedBodyIsClosed(t *testing.T) {
+	w := newWorld(t)
+	tr := w.transport()
+	closed := false
+	tr.Base = roundTrip(func(r *http.Request) (*http.Response, error) {
+		resp, err := w.RoundTrip(r)
+		if err == nil && resp.StatusCode == 401 {
+			resp.Body = struct {
+				io.Reader
+				io.Closer
+			}{resp.Body, closer(func() error { closed = true; return nil })}
+		}
+		return resp, err
+	})
+	tr.Login = func(ctx context.Context, l *Login) error {
+		if !closed {
+			t.Error("the body is open")
+		}
+		return w.login(ctx, l)
+	}
+	mustPost(t, tr, "hello token-1")
+}
+
+type closer func() error
+
+func (f closer) Close() error { return f() }
+
+func must1[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+// AUTH-101 AUTH-447: a client without an issuer that was used elsewhere meanwhile, and one
+// of which that cannot be known, are not used
+func TestOAuthClientIsClaimed(t *testing.T) {
+	for _, elsewhere := range []bool{true, false} {
+		w := newWorld(t)
+		tr := w.transport()
+		tr.Clients = []OAuthClient{{ID: "mine", Secret: "SECRET"}}
+		tr.Login = func(ctx context.Context, l *Login) error {
+			u, err := l.Begin(ctx, worldBack)
+			must(t, err)
+			if elsewhere {
+				must(t, tr.claim(ctx, storeKey("client", "mine"), "https://elsewhere.test"))
+			} else {
+				tr.Store = brokenStore{}
+			}
+			return l.Finish(w.visit(u))
+		}
+		_, err := post(t, tr, "{}")
+		if errors.Is(err, ErrMismatch) != elsewhere || !errors.Is(err, ErrUnauthorized) {
+			t.Errorf("the error is %v", err)
+		}
+		if said := w.journal(); tally(said, "GET as.test/authorize") != 1 || tally(said, "POST as.test/token") != 0 {
+			t.Errorf("requests were %q", said)
+		}
+	}
+}
+
+// AUTH-117: the initial access token goes to one authorization server only
+func TestOAuthInitialAccessToken(t *testing.T) {
+	w := newWorld(t)
+	tr := w.transport()
+	tr.InitialAccessToken = "initial"
+	mustPost(t, tr, "hello token-1")
+	w.move()
+	mustPost(t, tr, "hello token-2")
+	first, _ := w.last("as.test/register")
+	second, _ := w.last("as2.test/register")
+	if got := first.Header.Get("Authorization") + "," + second.Header.Get("Authorization"); got != "Bearer initial," {
+		t.Errorf("sent %q", got)
+	}
+}
+
+// Nobody who brings a callback waits for the network.
+func TestOAuthCallbackDuringRequests(t *testing.T) {
+	w := newWorld(t)
+	tr := w.transport()
+	var login *Login
+	var callback string
+	late := func(next http.HandlerFunc) http.HandlerFunc {
+		return func(rw http.ResponseWriter, r *http.Request) {
+			if err := login.Finish(callback); !errors.Is(err, ErrWrongState) {
+				t.Errorf("the error is %v", err)
+			}
+			next(rw, r)
+		}
+	}
+	w.routes["as.test/register"], w.routes["as.test/token"] = late(w.register), late(w.token)
+	tr.Login = func(ctx context.Context, l *Login) error {
+		login = l
+		u, err := l.Begin(ctx, worldBack)
+		must(t, err)
+		callback = w.visit(u)
+		return l.Finish(callback)
+	}
+	mustPost(t, tr, "hello token-1")
+}
+
+// What a server can have asked for is limited, however often it wants more.
+func TestOAuthScopesAreLimited(t *testing.T) {
+	scopes := func(prefix string) (list []string) {
+		for n := range maxScopes {
+			list = append(list, fmt.Sprint(prefix, n))
+		}
+		return list
+	}
+	d := &discovery{meta: &AuthorizationServerMetadata{}, prm: &ProtectedResourceMetadata{}}
+	got := (&OAuthTransport{}).scopesFor(d, scopes("new"), &tokenRecord{Requested: scopes("old")}, true)
+	if !slices.Equal(got, scopes("old")) {
+		t.Errorf("asks for %q", got)
+	}
+}
+
+// AUTH-460: no error has the query of the server's URL
+func TestOAuthErrorsWithoutQuery(t *testing.T) {
+	w := newWorld(t)
+	w.resource["resource"] = "https://mcp.test/other?key=THEIRS"
+	log := &bytes.Buffer{}
+	tr := w.transport()
+	tr.Log = slog.New(slog.NewTextHandler(log, nil))
+	r, _ := http.NewRequest("POST", worldServer+"?key=OURS", nil)
+	_, err := tr.RoundTrip(r)
+	const want = "authorization for https://mcp.test/mcp: metadata of the protected resource, " +
+		"https://mcp.test/.well-known/oauth-protected-resource/mcp: its resource is \"https://mcp.test/other\", not \"https://mcp.test/mcp\""
+	if errorText(err) != want {
+		t.Errorf("the error is %v", err)
+	}
+	w.resource["resource"], w.issuer["issuer"] = worldServer, "https://evil.test"
+	if _, err = tr.RoundTrip(r); !errors.Is(err, ErrDiscovery) || strings.Contains(errorText(err)+log.String(), "OURS") || log.Len() == 0 {
+		t.Errorf("the error is %v, the log\n%s", err, log)
+	}
+}
+
+// AUTH-229 AUTH-460: nor does a failed revocation show the token
+func TestOAuthRevocationKeepsSecrets(t *testing.T) {
+	w := newWorld(t)
+	w.issuer["revocation_endpoint"] = "https://as.test/revoke"
+	w.routes["as.test/revoke"] = func(rw http.ResponseWriter, r *http.Request) {
+		text, _ := io.ReadAll(r.Body)
+		fixed(400, string(text))(rw, r)
+	}
+	log := &bytes.Buffer{}
+	tr := w.transport()
+	tr.Log = slog.New(slog.NewTextHandler(log, nil))
+	mustPost(t, tr, "hello token-1")
+	must(t, tr.Logout(t.Context(), worldServer))
+	if !strings.Contains(log.String(), "https://as.test/revoke answered 400: ") || strings.Contains(log.String(), "token-1") {
+		t.Errorf("the log is\n%s", log)
+	}
+}
+
 // The time that people need does not count for the call.
 func TestOAuthHoldsTheClock(t *testing.T) {
 	w := newWorld(t)
@@ -1167,6 +1376,16 @@ func TestOAuthDPoP(t *testing.T) {
 				needsNonce(w, `DPoP error="use_dpop_nonce"`, "")(rw, r, "mcp-nonce", w.serveMCP)
 			}
 		}, "DPoP", []string{"POST as.test/token 400", "POST as.test/token 200", "POST mcp.test/mcp 401", "POST mcp.test/mcp 200"}},
+		{"nonces beside Bearer", false, func(w *world) {
+			w.refusal = "DPoP"
+			w.routes["mcp.test/mcp"] = func(rw http.ResponseWriter, r *http.Request) {
+				if r.Header.Get("Authorization") == "" {
+					w.serveMCP(rw, r)
+					return
+				}
+				needsNonce(w, `Bearer resource_metadata="https://mcp.test/x", DPoP error="use_dpop_nonce"`, "")(rw, r, "mcp-nonce", w.serveMCP)
+			}
+		}, "DPoP", []string{"POST as.test/token 200", "POST mcp.test/mcp 401", "POST mcp.test/mcp 200"}},
 		{"nonces for ever", false, func(w *world) {
 			n := 0
 			w.refusal = "DPoP"
@@ -1729,6 +1948,30 @@ func TestPromptLogin(t *testing.T) {
 	})
 	<-shown
 	type_.Close()
+	all.Wait()
+}
+
+// Two logins at once read a line each.
+func TestPromptLoginTwice(t *testing.T) {
+	w := newWorld(t)
+	in, type_ := io.Pipe()
+	shown := make(chan string)
+	p := &PromptLogin{In: in, Out: writer(func(b []byte) { shown <- string(b) })}
+	var all sync.WaitGroup
+	for range 2 {
+		all.Go(func() {
+			tr := w.transport()
+			tr.Login = p.Login
+			if got, err := post(t, tr, "{}"); err != nil || !strings.HasPrefix(got, "hello ") {
+				t.Errorf("got %q, %v", got, err)
+			}
+		})
+	}
+	for range 2 {
+		_, rest, _ := strings.Cut(<-shown, "\n\n")
+		u, _, _ := strings.Cut(rest, "\n")
+		_, _ = io.WriteString(type_, w.visit(u)+"\n")
+	}
 	all.Wait()
 }
 

@@ -147,7 +147,8 @@ type AuthorizationServer struct {
 
 	// TrustedIssuers may vouch for people and workloads with a JWT (RFC 7523).
 	TrustedIssuers []TrustedIssuer
-	// ClientCredentials lets confidential clients act for themselves.
+	// ClientCredentials lets confidential clients act for themselves, if they are among
+	// Clients: anybody can register, or publish a document.
 	ClientCredentials bool
 	// TokenAudience accepts client assertions that are meant for the token endpoint's
 	// URL; the issuer is always fine.
@@ -172,22 +173,19 @@ type AuthorizationServer struct {
 	Store AuthorizationStore
 	Log   *slog.Logger // nil: silent
 
-	once       sync.Once
-	problem    error // of the fields; set once
-	store      AuthorizationStore
-	log        *slog.Logger
-	learned    *outbound // to URLs that clients have named
-	chosen     *outbound // to those that the application has
-	issuers    map[string]*keyRing
+	once                        sync.Once // sets the fields below
+	problem                     error
+	codeFor, accessFor, idleFor time.Duration
+	store                       AuthorizationStore
+	log                         *slog.Logger
+	learned, chosen             *outbound // to URLs that clients have named, and to those that the application has
+	issuers                     map[string]*keyRing
+
 	limits     rateLimits
 	documents  documents
 	refreshing turns[*UpstreamToken]
-
-	mu         sync.Mutex          // guards the fields below
+	mu         sync.Mutex          // guards clientKeys
 	clientKeys map[string]*keyRing // by URL of the JWKS
-	third      *AuthorizationServerMetadata
-	thirdUntil time.Time
-	nonces     *nonceMint
 }
 
 // A RegisteredClient is a client that the application has registered itself.
@@ -263,25 +261,17 @@ type AuthorizationStore interface {
 // ErrStoreFull is what a full store returns.
 var ErrStoreFull = errors.New("mcp: the authorization store is full")
 
-// String keeps the secrets to itself.
-func (a *AuthorizationServer) String() string       { return "authorization server " + a.Issuer }
-func (a *AuthorizationServer) GoString() string     { return a.String() }
-func (a *AuthorizationServer) LogValue() slog.Value { return slog.StringValue(a.String()) }
-
-// String keeps the secret to itself.
-func (c RegisteredClient) String() string       { return "client " + c.ID }
-func (c RegisteredClient) GoString() string     { return c.String() }
-func (c RegisteredClient) LogValue() slog.Value { return slog.StringValue(c.String()) }
-
-// String keeps the secret to itself.
-func (u Upstream) String() string       { return "upstream " + u.Issuer }
-func (u Upstream) GoString() string     { return u.String() }
-func (u Upstream) LogValue() slog.Value { return slog.StringValue(u.String()) }
-
-// String keeps the tokens to itself.
-func (t UpstreamToken) String() string       { return "upstream token of type " + t.Type }
-func (t UpstreamToken) GoString() string     { return t.String() }
-func (t UpstreamToken) LogValue() slog.Value { return slog.StringValue(t.String()) }
+// What is printed of these holds no secret.
+func (a *AuthorizationServer) Format(s fmt.State, _ rune) {
+	_, _ = io.WriteString(s, "authorization server "+a.Issuer)
+}
+func (a *AuthorizationServer) LogValue() slog.Value   { return slog.StringValue(fmt.Sprint(a)) }
+func (c RegisteredClient) Format(s fmt.State, _ rune) { _, _ = io.WriteString(s, "client "+c.ID) }
+func (c RegisteredClient) LogValue() slog.Value       { return slog.StringValue(fmt.Sprint(c)) }
+func (u Upstream) Format(s fmt.State, _ rune)         { _, _ = io.WriteString(s, "upstream "+u.Issuer) }
+func (u Upstream) LogValue() slog.Value               { return slog.StringValue(fmt.Sprint(u)) }
+func (t UpstreamToken) Format(s fmt.State, _ rune)    { _, _ = io.WriteString(s, "upstream token") }
+func (t UpstreamToken) LogValue() slog.Value          { return slog.StringValue(fmt.Sprint(t)) }
 
 // Check reports what is wrong with the fields, of which it names the first. A server
 // with such an error answers every request with status 500.
@@ -291,16 +281,14 @@ func (a *AuthorizationServer) Check() error {
 }
 
 func (a *AuthorizationServer) setUp() {
+	a.codeFor, a.accessFor, a.idleFor = cmp.Or(a.CodeLifetime, defaultCode), cmp.Or(a.AccessLifetime, defaultAccess), cmp.Or(a.RefreshLifetime, defaultRefresh)
 	if err := a.validate(); err != nil {
 		a.problem = fmt.Errorf("mcp: authorization server: %w", err)
 		return
 	}
-	a.store, a.log = a.Store, a.Log
-	if a.store == nil {
+	a.log = cmp.Or(a.Log, slog.New(slog.DiscardHandler))
+	if a.store = a.Store; a.store == nil {
 		a.store = &MemoryAuthorizationStore{}
-	}
-	if a.log == nil {
-		a.log = slog.New(slog.DiscardHandler)
 	}
 	issuer, _ := url.Parse(a.Issuer)
 	a.learned = &outbound{rt: a.Outbound, local: a.AllowPrivate && isLoopback(issuer.Hostname())}
@@ -312,10 +300,7 @@ func (a *AuthorizationServer) setUp() {
 				return t.JWKS, nil
 			}
 			m, err := a.discover(ctx, t.Issuer)
-			if err != nil {
-				return "", err
-			}
-			return m.JWKSURI, nil
+			return m.JWKSURI, err
 		})
 	}
 }
@@ -329,12 +314,16 @@ func (a *AuthorizationServer) validate() error {
 		return fmt.Errorf("the Issuer %.200q must be https", a.Issuer)
 	case len(a.Resources) == 0:
 		return errors.New("Resources is empty")
-	case a.CodeLifetime > maxCode:
+	case min(a.codeFor, a.accessFor, a.idleFor) < 0:
+		return errors.New("a lifetime is negative")
+	case a.idleFor < a.accessFor:
+		return fmt.Errorf("RefreshLifetime %v is less than AccessLifetime %v", a.idleFor, a.accessFor)
+	case a.codeFor > maxCode:
 		return fmt.Errorf("CodeLifetime %v is more than %v", a.CodeLifetime, maxCode)
 	}
 	for _, r := range a.Resources {
-		if _, err := canonicalResource(r); err != nil || strings.Contains(r, "#") {
-			return fmt.Errorf("Resources: %.200q is not an absolute URL without fragment", r)
+		if _, err := checkResource(r); err != nil {
+			return fmt.Errorf("Resources: %.200q: %w", r, err)
 		}
 	}
 	for _, s := range slices.Concat(sortedKeys(a.Scopes), a.DefaultScopes) {
@@ -347,16 +336,8 @@ func (a *AuthorizationServer) validate() error {
 			return fmt.Errorf("TrustedIssuers: %w", err)
 		}
 	}
-	if err := a.validateClients(); err != nil {
-		return err
-	}
-	return a.Upstream.validate(a)
-}
-
-func (a *AuthorizationServer) validateClients() error {
 	seen := map[string]bool{}
-	for i := range a.Clients {
-		c := &a.Clients[i]
+	for _, c := range a.Clients {
 		if c.ID == "" || seen[c.ID] {
 			return fmt.Errorf("client id %.100q is empty or there twice", c.ID)
 		}
@@ -367,7 +348,7 @@ func (a *AuthorizationServer) validateClients() error {
 			}
 		}
 	}
-	return nil
+	return a.Upstream.validate(a)
 }
 
 func (u *Upstream) validate(a *AuthorizationServer) error {
@@ -404,11 +385,12 @@ func (a *AuthorizationServer) ServeHTTP(w http.ResponseWriter, r *http.Request) 
 	h.Set("Cache-Control", "no-store")
 	h.Set("Referrer-Policy", "no-referrer")
 	h.Set("X-Content-Type-Options", "nosniff")
+	read := []string{http.MethodGet, http.MethodHead}
 	switch path := r.URL.Path; {
 	case path == "/.well-known/oauth-authorization-server", path == "/.well-known/openid-configuration" && a.OpenID != nil:
-		a.script(w, r, a.metadata, http.MethodGet, http.MethodHead)
+		a.script(w, r, a.metadata, read...)
 	case path == "/jwks" && a.Key != nil:
-		a.script(w, r, a.jwks, http.MethodGet, http.MethodHead)
+		a.script(w, r, a.jwks, read...)
 	case path == "/token":
 		a.script(w, r, a.token, http.MethodPost)
 	case path == "/revoke":
@@ -436,6 +418,10 @@ type denial struct {
 
 func (e *denial) Error() string { return e.code + ": " + e.text }
 
+func (e *denial) answer() map[string]string {
+	return map[string]string{"error": e.code, "error_description": e.text}
+}
+
 func deny(code, format string, args ...any) *denial {
 	status := http.StatusBadRequest
 	if code == codeInvalidClient {
@@ -460,13 +446,18 @@ func because(err error, code, text string) *denial {
 	return e
 }
 
-// asDenial makes any error one. What is not one is a trouble of ours, and stays here.
-func asDenial(err error) *denial {
-	var e *denial
-	if errors.As(err, &e) {
-		return e
+// unavailable is a denial that is nobody's fault.
+func unavailable(err error, text string) *denial {
+	return &denial{http.StatusServiceUnavailable, "temporarily_unavailable", text, err}
+}
+
+// admit refuses what comes by another method, or too often.
+func (a *AuthorizationServer) admit(w http.ResponseWriter, r *http.Request, allow []string) error {
+	if !slices.Contains(allow, r.Method) {
+		w.Header().Set("Allow", strings.Join(allow, ", "))
+		return &denial{status: http.StatusMethodNotAllowed, code: codeInvalidRequest, text: "method not allowed"}
 	}
-	return &denial{http.StatusServiceUnavailable, "temporarily_unavailable", "try again later", err}
+	return a.limits.request(r.URL.Path, a.address(r))
 }
 
 // script serves what programs ask for: JSON, also to scripts of any page, since
@@ -482,14 +473,8 @@ func (a *AuthorizationServer) script(w http.ResponseWriter, r *http.Request, ser
 		return
 	}
 	var body any
-	var err error
-	switch {
-	case !slices.Contains(allow, r.Method):
-		h.Set("Allow", strings.Join(allow, ", "))
-		err = &denial{status: http.StatusMethodNotAllowed, code: codeInvalidRequest, text: "method not allowed"}
-	case !a.allowed(r):
-		err = errTooMany
-	default:
+	err := a.admit(w, r, allow)
+	if err == nil {
 		body, err = serve(w, r)
 	}
 	status := http.StatusOK
@@ -497,9 +482,8 @@ func (a *AuthorizationServer) script(w http.ResponseWriter, r *http.Request, ser
 		status = http.StatusCreated
 	}
 	if err != nil {
-		e := asDenial(err)
-		a.note(r, e)
-		status, body = e.status, map[string]string{"error": e.code, "error_description": e.text}
+		e := a.refused(r, err)
+		status, body = e.status, e.answer()
 		if status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable {
 			h.Set("Retry-After", "1")
 		}
@@ -517,39 +501,41 @@ func (a *AuthorizationServer) script(w http.ResponseWriter, r *http.Request, ser
 // page serves what browsers show. An error is a page, too: nobody is sent anywhere
 // before it is known that the address is the client's.
 func (a *AuthorizationServer) page(w http.ResponseWriter, r *http.Request, serve func(http.ResponseWriter, *http.Request) error, allow ...string) {
-	var err error
-	switch {
-	case !slices.Contains(allow, r.Method):
-		w.Header().Set("Allow", strings.Join(allow, ", "))
-		err = &denial{status: http.StatusMethodNotAllowed, code: codeInvalidRequest, text: "method not allowed"}
-	case !a.allowed(r):
-		err = errTooMany
-	default:
+	err := a.admit(w, r, allow)
+	if err == nil {
 		err = serve(w, r)
 	}
-	if err == nil {
-		return
+	if err != nil {
+		a.problemPage(w, a.refused(r, err), "")
 	}
-	e := asDenial(err)
-	a.note(r, e)
+}
+
+// problemPage says why nothing can be given. back is where a client would have the person
+// sent with that, who decides; empty: nowhere.
+func (a *AuthorizationServer) problemPage(w http.ResponseWriter, e *denial, back string) {
 	status := e.status
 	if status == http.StatusUnauthorized {
 		status = http.StatusBadRequest // there is nothing to authenticate with
 	}
-	a.show(w, status, pageData{Title: "Access cannot be given", Problem: e.text, Code: e.code})
+	a.show(w, status, pageData{Title: "Access cannot be given", Problem: e.text, Code: e.code, Back: back, Host: shownHost(back)})
 }
 
-// note logs a denial. Its text holds nothing secret.
-func (a *AuthorizationServer) note(r *http.Request, e *denial) {
-	level := slog.LevelInfo
+// refused makes any error a denial, and logs it. What is not one is a trouble of ours,
+// and stays here. The text of a denial holds nothing secret.
+func (a *AuthorizationServer) refused(r *http.Request, err error) *denial {
+	var e *denial
+	if !errors.As(err, &e) {
+		e = unavailable(err, "try again later")
+	}
+	level, args := slog.LevelInfo, []any{"path", r.URL.Path, "status", e.status, "code", e.code, "reason", e.text}
 	if e.status >= 500 {
 		level = slog.LevelError
 	}
-	args := []any{"path", r.URL.Path, "status", e.status, "code", e.code, "reason", e.text}
 	if e.cause != nil {
 		args = append(args, "error", e.cause)
 	}
 	a.log.Log(r.Context(), level, "an authorization request was refused", args...)
+	return e
 }
 
 func (a *AuthorizationServer) metadata(http.ResponseWriter, *http.Request) (any, error) {
@@ -606,18 +592,13 @@ func merged(v any, more map[string]any) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	all := maps.Clone(more)
-	if all == nil {
-		all = map[string]any{}
+	all, own := map[string]any{}, map[string]json.RawMessage{}
+	maps.Copy(all, more)
+	err = json.Unmarshal(data, &own)
+	for name, member := range own {
+		all[name] = member
 	}
-	ix, err := scan(data)
-	if err != nil {
-		return nil, err
-	}
-	for name, member := range ix.root().members() {
-		all[name.str()] = member.raw()
-	}
-	return all, nil
+	return all, err
 }
 
 func (a *AuthorizationServer) jwks(http.ResponseWriter, *http.Request) (any, error) {
@@ -739,19 +720,37 @@ func (a *AuthorizationServer) load(ctx context.Context, kind, key string, dst an
 	return true, decodeJSON(data, dst)
 }
 
-var errTaken = errors.New("there is such a record already")
+var errNobody = errors.New("the person is not known")
+
+var errTaken = errors.New("it is there already")
+
+// change changes a record atomically. f gets it, empty if there is none, and says when it
+// ends then. It may be called again. If it fails the record stays.
+func change[T any](ctx context.Context, s AuthorizationStore, kind, key string, f func(v *T, found bool) (ends time.Time, err error)) error {
+	return s.Update(ctx, kind, key, func(old []byte) ([]byte, time.Time, error) {
+		v := new(T)
+		if old != nil {
+			if err := decodeJSON(old, v); err != nil {
+				return nil, time.Time{}, err
+			}
+		}
+		ends, err := f(v, old != nil)
+		if err != nil {
+			return nil, time.Time{}, err
+		}
+		data, err := marshal(v)
+		return data, ends, err
+	})
+}
 
 // create makes a record that is not there yet; else it fails with errTaken.
-func (a *AuthorizationServer) create(ctx context.Context, kind, key string, v any, ends time.Time) error {
-	data, err := marshal(v)
-	if err != nil {
-		return err
-	}
-	return a.store.Update(ctx, kind, key, func(old []byte) ([]byte, time.Time, error) {
-		if old != nil {
-			return nil, time.Time{}, errTaken
+func create[T any](ctx context.Context, s AuthorizationStore, kind, key string, v T, ends time.Time) error {
+	return change(ctx, s, kind, key, func(old *T, found bool) (time.Time, error) {
+		if found {
+			return ends, errTaken
 		}
-		return data, ends, nil
+		*old = v
+		return ends, nil
 	})
 }
 
@@ -794,18 +793,31 @@ func (a *AuthorizationServer) authorize(w http.ResponseWriter, r *http.Request) 
 		return err
 	}
 	z := &authorization{Client: c.id, Version: c.version(), Redirect: redirect, State: q["state"], User: user}
-	if err := a.fill(z, c, q); err != nil {
-		return a.reject(w, r, z, err)
-	}
 	z.Browser = digest(a.browser(w, r))
+	err = a.fill(z, c, q)
 	prompt := strings.Fields(q["prompt"])
-	if !slices.Contains(prompt, "consent") && a.approved(r.Context(), z) {
+	switch {
+	case err != nil:
+	case !slices.Contains(prompt, "consent") && a.approved(r.Context(), z):
 		return a.proceed(w, r, z)
+	case !slices.Contains(prompt, "none"):
+		return a.consent(w, r, z, c)
+	default:
+		err = deny("consent_required", "the person has to be asked")
 	}
-	if slices.Contains(prompt, "none") {
-		return a.reject(w, r, z, deny("consent_required", "the person has to be asked"))
+	if remote(z.Redirect) && !c.chosen { // a stranger's: the person decides whether to go there (OAuth 2.1, section 7.12.2)
+		e := a.refused(r, err)
+		a.problemPage(w, e, a.answer(z, e.answer()))
+		return nil
 	}
-	return a.consent(w, r, z, c)
+	return a.reject(w, r, z, err)
+}
+
+// remote reports whether a redirect URI leads to another machine. On this one any program
+// can be the client.
+func remote(redirect string) bool {
+	u, err := url.Parse(redirect)
+	return err == nil && u.Scheme == "https" && !isLoopback(u.Hostname())
 }
 
 func (a *AuthorizationServer) authenticate(w http.ResponseWriter, r *http.Request) (user string, ok bool) {
@@ -847,7 +859,10 @@ func (a *AuthorizationServer) fill(z *authorization, c *client, q map[string]str
 	if z.Resource, err = a.resource(q["resource"]); err != nil {
 		return err
 	}
-	z.Scopes, err = a.scopes(z.User, c.id, q["scope"])
+	z.Scopes, err = a.knownScopes(q["scope"])
+	if err == nil && a.Authenticate != nil { // else the person is not known yet
+		z.Scopes, err = a.filtered(z.User, c.id, z.Scopes)
+	}
 	return err
 }
 
@@ -866,6 +881,15 @@ func (a *AuthorizationServer) resource(asked string) (string, error) {
 
 // scopes are those that a client may have of what it asked for.
 func (a *AuthorizationServer) scopes(user, client, asked string) ([]string, error) {
+	scopes, err := a.knownScopes(asked)
+	if err != nil {
+		return nil, err
+	}
+	return a.filtered(user, client, scopes)
+}
+
+// knownScopes are those of a request that there are.
+func (a *AuthorizationServer) knownScopes(asked string) ([]string, error) {
 	list, ok := parseScopes(asked)
 	if !ok {
 		return nil, deny(codeInvalidScope, "scope is malformed")
@@ -874,26 +898,37 @@ func (a *AuthorizationServer) scopes(user, client, asked string) ([]string, erro
 	if len(list) == 0 {
 		granted = slices.Clone(a.DefaultScopes)
 	}
-	if a.FilterScopes != nil {
-		granted = a.FilterScopes(user, client, granted)
-	}
 	if len(list) > 0 && len(granted) == 0 {
 		return nil, deny(codeInvalidScope, "none of these scopes can be granted")
 	}
 	return granted, nil
 }
 
+// filtered are the scopes that the application lets a client have for a user.
+func (a *AuthorizationServer) filtered(user, client string, scopes []string) ([]string, error) {
+	if a.FilterScopes == nil || len(scopes) == 0 {
+		return scopes, nil
+	}
+	if scopes = a.FilterScopes(user, client, scopes); len(scopes) == 0 {
+		return nil, deny(codeInvalidScope, "none of these scopes can be granted")
+	}
+	return scopes, nil
+}
+
 // reject sends an error to the client.
 func (a *AuthorizationServer) reject(w http.ResponseWriter, r *http.Request, z *authorization, err error) error {
-	e := asDenial(err)
-	a.note(r, e)
-	a.sendBack(w, z, map[string]string{"error": e.code, "error_description": e.text})
+	a.sendBack(w, a.answer(z, a.refused(r, err).answer()))
 	return nil
 }
 
-// sendBack sends the browser to the client's redirect URI, whose own query stays (OAuth
-// 2.1, section 4.1.2; RFC 9207).
-func (a *AuthorizationServer) sendBack(w http.ResponseWriter, z *authorization, answer map[string]string) {
+func (a *AuthorizationServer) sendBack(w http.ResponseWriter, at string) {
+	w.Header().Set("Location", at)
+	w.WriteHeader(http.StatusFound)
+}
+
+// answer is the client's redirect URI, whose own query stays, with an answer (OAuth 2.1,
+// section 4.1.2; RFC 9207).
+func (a *AuthorizationServer) answer(z *authorization, answer map[string]string) string {
 	answer["state"], answer["iss"] = z.State, a.Issuer
 	base, old, _ := strings.Cut(z.Redirect, "?")
 	var query []string
@@ -908,8 +943,7 @@ func (a *AuthorizationServer) sendBack(w http.ResponseWriter, z *authorization, 
 			query = append(query, name+"="+url.QueryEscape(answer[name]))
 		}
 	}
-	w.Header().Set("Location", base+"?"+strings.Join(query, "&"))
-	w.WriteHeader(http.StatusFound)
+	return base + "?" + strings.Join(query, "&")
 }
 
 // The browser's cookie ties the pages of one login together. It says nothing about who
@@ -964,18 +998,18 @@ func (a *AuthorizationServer) approved(ctx context.Context, z *authorization) bo
 	if err != nil {
 		a.log.Error("reading what was allowed before", "error", err)
 	}
-	return ok && err == nil && strings.HasPrefix(z.Redirect, "https:") && old.Version == z.Version &&
+	return ok && err == nil && remote(z.Redirect) && old.Version == z.Version &&
 		old.Redirect == z.Redirect && old.Resource == z.Resource && coversScopes(old.Scopes, z.Scopes)
 }
 
 func (a *AuthorizationServer) approve(ctx context.Context, z *authorization) {
-	err := a.store.Update(ctx, kindApproval, z.approvalKey(), func(old []byte) ([]byte, time.Time, error) {
-		now, was := approval{z.Version, z.Redirect, z.Resource, z.Scopes}, approval{}
-		if old != nil && decodeJSON(old, &was) == nil && was.Version == now.Version && was.Redirect == now.Redirect && was.Resource == now.Resource {
-			now.Scopes = unionScopes(was.Scopes, now.Scopes)
+	err := change(ctx, a.store, kindApproval, z.approvalKey(), func(p *approval, _ bool) (time.Time, error) {
+		now := approval{z.Version, z.Redirect, z.Resource, z.Scopes}
+		if p.Version == now.Version && p.Redirect == now.Redirect && p.Resource == now.Resource {
+			now.Scopes = unionScopes(p.Scopes, now.Scopes)
 		}
-		data, err := marshal(&now)
-		return data, time.Now().Add(approvalKept), err
+		*p = now
+		return time.Now().Add(approvalKept), nil
 	})
 	if err != nil {
 		a.log.Error("remembering what was allowed", "error", err) // the person is asked again
@@ -984,27 +1018,19 @@ func (a *AuthorizationServer) approve(ctx context.Context, z *authorization) {
 
 // consent shows the page that asks.
 func (a *AuthorizationServer) consent(w http.ResponseWriter, r *http.Request, z *authorization, c *client) error {
-	token := newSecret()
-	if err := a.create(r.Context(), kindConsent, digest(token), z, time.Now().Add(pendingLifetime)); err != nil {
+	d := pageData{authorization: z, Title: "Allow access?", Token: newSecret(), Name: shownName(c), Claimed: !c.chosen,
+		Local: !remote(z.Redirect), Host: shownHost(z.Redirect)}
+	if err := create(r.Context(), a.store, kindConsent, digest(d.Token), z, time.Now().Add(pendingLifetime)); err != nil {
 		return err
 	}
-	d := pageData{Title: "Allow access?", Token: token, Name: shownName(c), Local: c.local(), Claimed: !c.chosen, User: z.User, Resource: z.Resource}
 	if c.documented {
-		u, _ := url.Parse(c.id)
-		d.Host = u.Host
+		d.Document = shownHost(c.id)
 	}
-	if u, _ := url.Parse(z.Redirect); u.Host != "" {
-		d.Redirect = u.Host
-	} else {
-		d.Redirect = "the application for " + u.Scheme + " links"
-	}
-	d.RedirectURI = z.Redirect
 	for _, s := range z.Scopes {
-		d.Scopes = append(d.Scopes, [2]string{s, a.Scopes[s]})
+		d.Allows = append(d.Allows, [2]string{s, a.Scopes[s]})
 	}
 	if up := a.Upstream; up != nil {
-		u, _ := url.Parse(up.Issuer)
-		d.Upstream, d.UpstreamScopes = u.Host, up.Scopes
+		d.Party, d.UpstreamScopes = shownHost(up.Issuer), up.Scopes
 	}
 	a.show(w, http.StatusOK, d)
 	return nil
@@ -1017,6 +1043,15 @@ func shownName(c *client) string {
 		name = append(name[:maxName], '…')
 	}
 	return string(name)
+}
+
+// shownHost is where a URL leads, as a person may see it.
+func shownHost(text string) string {
+	u, err := url.Parse(text)
+	if err == nil && u.Host == "" {
+		return "the application for " + u.Scheme + " links"
+	}
+	return u.Host
 }
 
 // decide takes the person's answer. The token shows that it answers a page of ours,
@@ -1075,11 +1110,11 @@ func (a *AuthorizationServer) proceed(w http.ResponseWriter, r *http.Request, z 
 func (a *AuthorizationServer) finish(w http.ResponseWriter, r *http.Request, z *authorization) error {
 	code := newSecret()
 	z.Browser, z.Verifier = "", ""
-	if err := a.create(r.Context(), kindCode, digest(code), z, time.Now().Add(cmp.Or(a.CodeLifetime, defaultCode))); err != nil {
+	if err := create(r.Context(), a.store, kindCode, digest(code), z, time.Now().Add(a.codeFor)); err != nil {
 		return a.reject(w, r, z, err)
 	}
 	a.log.InfoContext(r.Context(), "access was allowed", "client", z.Client, "user", z.User, "scopes", z.Scopes)
-	a.sendBack(w, z, map[string]string{"code": code})
+	a.sendBack(w, a.answer(z, map[string]string{"code": code}))
 	return nil
 }
 
@@ -1091,12 +1126,12 @@ func (a *AuthorizationServer) delegate(w http.ResponseWriter, r *http.Request, z
 		return a.reject(w, r, z, upstreamTrouble(err))
 	}
 	at, err := url.Parse(m.AuthorizationEndpoint)
-	if err != nil {
-		return a.reject(w, r, z, upstreamTrouble(err))
+	if err != nil || !at.IsAbs() {
+		return a.reject(w, r, z, upstreamTrouble(cmp.Or(err, errors.New("it has no authorization endpoint"))))
 	}
 	state := newSecret()
 	z.Verifier, z.Browser = newSecret(), digest(a.browser(w, r))
-	if err := a.create(r.Context(), kindLogin, digest(state), z, time.Now().Add(pendingLifetime)); err != nil {
+	if err := create(r.Context(), a.store, kindLogin, digest(state), z, time.Now().Add(pendingLifetime)); err != nil {
 		return a.reject(w, r, z, err)
 	}
 	q := at.Query()
@@ -1124,26 +1159,11 @@ func (a *AuthorizationServer) upstreamMetadata(ctx context.Context) (*Authorizat
 	if a.Upstream.Metadata.TokenEndpoint != "" {
 		return &a.Upstream.Metadata, nil
 	}
-	a.mu.Lock()
-	m := a.third
-	if time.Now().After(a.thirdUntil) {
-		m = nil
-	}
-	a.mu.Unlock()
-	if m != nil {
-		return m, nil
-	}
-	m, err := a.discover(ctx, a.Upstream.Issuer)
-	if err != nil {
-		return nil, err
-	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.third, a.thirdUntil = m, time.Now().Add(time.Hour)
-	return m, nil
+	return a.discover(ctx, a.Upstream.Issuer)
 }
 
-// discover gets the metadata of an issuer that the application has named.
+// discover gets the metadata of an issuer that the application has named; empty if it
+// cannot be had.
 func (a *AuthorizationServer) discover(ctx context.Context, issuer string) (*AuthorizationServerMetadata, error) {
 	m, tries := discoverServer(ctx, a.chosen, issuer, false)
 	if m != nil {
@@ -1153,7 +1173,7 @@ func (a *AuthorizationServer) discover(ctx context.Context, issuer string) (*Aut
 	for _, e := range tries {
 		all = append(all, e)
 	}
-	return nil, errors.Join(all...)
+	return &AuthorizationServerMetadata{}, errors.Join(all...)
 }
 
 // callback takes the browser back from the third party.
@@ -1200,7 +1220,10 @@ func (a *AuthorizationServer) upstreamLogin(ctx context.Context, z *authorizatio
 	}
 	if a.Authenticate == nil {
 		if z.User, err = a.Upstream.User(ctx, t); err != nil || z.User == "" {
-			return upstreamTrouble(fmt.Errorf("nobody known has logged in: %w", err))
+			return upstreamTrouble(cmp.Or(err, errNobody))
+		}
+		if z.Scopes, err = a.filtered(z.User, z.Client, z.Scopes); err != nil {
+			return err
 		}
 	}
 	z.Upstream, err = a.seal(ctx, t)
@@ -1227,8 +1250,7 @@ func (a *AuthorizationServer) upstreamAsk(ctx context.Context, m *AuthorizationS
 // auth is how this server authenticates at the third party.
 func (u *Upstream) auth() *clientAuth {
 	c := &u.Client
-	method := cmp.Or(c.Method, clientMethod(c.Secret != "", c.Key != nil))
-	return &clientAuth{id: c.ID, secret: c.Secret, key: c.Key, method: method, audience: u.Issuer}
+	return &clientAuth{id: c.ID, secret: c.Secret, key: c.Key, audience: u.Issuer, method: cmp.Or(c.Method, clientMethod(c.Secret != "", c.Key != nil))}
 }
 
 // clientMethod is how a client authenticates that does not say it.
@@ -1348,27 +1370,19 @@ func (a *AuthorizationServer) token(w http.ResponseWriter, r *http.Request) (any
 // redeem makes a grant of a code (OAuth 2.1, section 4.1.3). A code that comes again
 // has been stolen, by this caller or the one before: all that came of it ends.
 func (a *AuthorizationServer) redeem(ctx context.Context, c *client, f map[string]string, key string) (*tokenReply, error) {
-	id, z, used := newSecret(), &authorization{}, ""
-	err := a.store.Update(ctx, kindCode, digest(f["code"]), func(old []byte) ([]byte, time.Time, error) {
-		*z, used = authorization{}, ""
-		if old == nil {
-			return nil, time.Time{}, deny(codeInvalidGrant, "the code is not valid")
+	var z authorization
+	id := newSecret()
+	err := change(ctx, a.store, kindCode, digest(f["code"]), func(now *authorization, found bool) (time.Time, error) {
+		z = *now
+		if !found || z.Grant != "" {
+			return time.Time{}, deny(codeInvalidGrant, "the code is not valid")
 		}
-		if err := decodeJSON(old, z); err != nil {
-			return nil, time.Time{}, err
-		}
-		if used = z.Grant; used != "" {
-			return nil, time.Time{}, deny(codeInvalidGrant, "the code is not valid")
-		}
-		if err := z.fits(c, f, key); err != nil {
-			return nil, time.Time{}, err
-		}
-		data, err := marshal(&authorization{Client: z.Client, Grant: id})
-		return data, time.Now().Add(a.accessLifetime()), err
+		*now = authorization{Client: z.Client, Grant: id}
+		return time.Now().Add(a.accessFor), z.fits(c, f, key)
 	})
-	if used != "" {
+	if z.Grant != "" {
 		a.log.WarnContext(ctx, "a code was used again: its grant ends", "client", z.Client)
-		if err := a.end(ctx, used); err != nil {
+		if err := a.end(ctx, z.Grant); err != nil {
 			return nil, err
 		}
 	}
@@ -1406,15 +1420,14 @@ func (z *authorization) fits(c *client, f map[string]string, key string) error {
 // its own. So one that was used before is known for what it is, and nobody else can
 // make what looks like it.
 func (a *AuthorizationServer) begin(ctx context.Context, id string, g *grant, refreshable bool, key string) (*tokenReply, error) {
-	ends, family, newest := time.Now().Add(a.accessLifetime()), newSecret(), newSecret()
+	family, newest := newSecret(), newSecret()
 	if err := a.paced(g); err != nil {
 		return nil, err
 	}
 	if refreshable {
 		g.Family, g.Newest = digest(family), digest(newest)
-		ends = time.Now().Add(a.refreshLifetime())
 	}
-	switch err := a.create(ctx, kindGrant, id, g, g.capped(ends)); {
+	switch err := create(ctx, a.store, kindGrant, id, *g, a.grantEnds(g)); {
 	case errors.Is(err, errTaken):
 		return nil, deny(codeInvalidGrant, "the code is not valid") // it was used again meanwhile
 	case err != nil:
@@ -1439,12 +1452,12 @@ func (a *AuthorizationServer) paced(g *grant) error {
 	return nil
 }
 
-func (a *AuthorizationServer) accessLifetime() time.Duration {
-	return cmp.Or(a.AccessLifetime, defaultAccess)
-}
-
-func (a *AuthorizationServer) refreshLifetime() time.Duration {
-	return cmp.Or(a.RefreshLifetime, defaultRefresh)
+// grantEnds is when a grant ends if it is not used before.
+func (a *AuthorizationServer) grantEnds(g *grant) time.Time {
+	if g.Family == "" {
+		return g.capped(time.Now().Add(a.accessFor))
+	}
+	return g.capped(time.Now().Add(a.idleFor))
 }
 
 // capped is the time, or the end of what carries the grant if that is earlier.
@@ -1458,7 +1471,7 @@ func (g *grant) capped(t time.Time) time.Time {
 // issue makes an access token of a grant. key is the thumbprint it is bound to.
 func (a *AuthorizationServer) issue(ctx context.Context, id string, g *grant, scopes []string, key string) (*tokenReply, error) {
 	now := time.Now()
-	ends := g.capped(now.Add(a.accessLifetime()))
+	ends := g.capped(now.Add(a.accessFor))
 	reply := &tokenReply{TokenType: schemeBearer, ExpiresIn: int64(ends.Sub(now).Round(time.Second) / time.Second), Scope: strings.Join(scopes, " ")}
 	if key != "" {
 		reply.TokenType = schemeDPoP
@@ -1468,7 +1481,7 @@ func (a *AuthorizationServer) issue(ctx context.Context, id string, g *grant, sc
 	}
 	if a.Key == nil {
 		reply.AccessToken = newSecret()
-		return reply, a.create(ctx, kindAccess, digest(reply.AccessToken), &access{id, scopes, key, toUnix(ends)}, ends)
+		return reply, create(ctx, a.store, kindAccess, digest(reply.AccessToken), &access{id, scopes, key, toUnix(ends)}, ends)
 	}
 	claims := map[string]any{"iss": a.Issuer, "sub": g.Subject, "aud": g.Resource, "exp": ends.Unix(), "iat": now.Unix(), "jti": id + "." + newSecret()}
 	for name, value := range map[string]string{"client_id": g.Client, "scope": reply.Scope} {
@@ -1490,44 +1503,36 @@ func (a *AuthorizationServer) issue(ctx context.Context, id string, g *grant, sc
 func (a *AuthorizationServer) refresh(ctx context.Context, c *client, f map[string]string, key string) (*tokenReply, error) {
 	id, family, own := refreshParts(f["refresh_token"])
 	newest, g, stolen := newSecret(), &grant{}, false
-	if known, err := a.load(ctx, kindGrant, id, g); err != nil {
-		return nil, err
-	} else if known && matches(family, g.Family) {
-		err := cmp.Or(a.paced(g), a.upstreamLives(ctx, id, g))
-		if errors.Is(err, ErrInvalidToken) {
-			err = deny(codeInvalidGrant, "the refresh token is not valid")
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
 	scopes, ok := parseScopes(f["scope"])
-	err := a.store.Update(ctx, kindGrant, id, func(old []byte) ([]byte, time.Time, error) {
-		stolen = false
-		*g = grant{}
-		if old != nil {
-			if err := decodeJSON(old, g); err != nil {
-				return nil, time.Time{}, err
-			}
-		}
+	check := func() error {
 		invalid := deny(codeInvalidGrant, "the refresh token is not valid")
 		switch {
 		case g.Revoked || !matches(family, g.Family) || g.Client != c.id:
-			return nil, time.Time{}, invalid
+			return invalid
 		case !matches(own, g.Newest):
 			stolen = true
-			return nil, time.Time{}, invalid
+			return invalid
 		case g.Key != "" && g.Key != key:
-			return nil, time.Time{}, deny(codeInvalidGrant, "the refresh token is bound to another key")
+			return deny(codeInvalidGrant, "the refresh token is bound to another key")
 		case f["resource"] != "" && !sameResource(f["resource"], g.Resource):
-			return nil, time.Time{}, deny("invalid_target", "resource is not that of the grant")
+			return deny("invalid_target", "resource is not that of the grant")
 		case !ok || !coversScopes(g.Scopes, scopes):
-			return nil, time.Time{}, deny(codeInvalidScope, "scope is more than was granted")
+			return deny(codeInvalidScope, "scope is more than was granted")
 		}
-		g.Newest = digest(newest)
-		data, err := marshal(g)
-		return data, g.capped(time.Now().Add(a.refreshLifetime())), err
-	})
+		return nil
+	}
+	if _, err := a.load(ctx, kindGrant, id, g); err != nil {
+		return nil, err
+	}
+	reply, err := a.renew(ctx, id, g, scopes, key, check)
+	if err == nil {
+		err = change(ctx, a.store, kindGrant, id, func(now *grant, _ bool) (time.Time, error) {
+			g, stolen = now, false
+			err := check()
+			g.Newest = digest(newest)
+			return a.grantEnds(g), err
+		})
+	}
 	if stolen {
 		a.log.WarnContext(ctx, "a refresh token was used again: its grant ends", "client", g.Client, "user", g.Subject)
 		if err := a.end(ctx, id); err != nil {
@@ -1537,14 +1542,29 @@ func (a *AuthorizationServer) refresh(ctx context.Context, c *client, f map[stri
 	if err != nil {
 		return nil, err
 	}
+	reply.RefreshToken = id + "." + family + "." + newest
+	return reply, nil
+}
+
+// renew makes another access token of a grant, before the refresh token is used up: if
+// that fails for a reason of ours, the client can try again.
+func (a *AuthorizationServer) renew(ctx context.Context, id string, g *grant, scopes []string, key string, check func() error) (*tokenReply, error) {
+	if err := check(); err != nil {
+		return nil, err
+	}
+	if err := a.paced(g); err != nil {
+		return nil, err
+	}
+	if err := a.upstreamLives(ctx, id, g); err != nil {
+		if errors.Is(err, ErrInvalidToken) {
+			err = deny(codeInvalidGrant, "the refresh token is not valid")
+		}
+		return nil, err
+	}
 	if len(scopes) == 0 {
 		scopes = g.Scopes
 	}
-	reply, err := a.issue(ctx, id, g, scopes, key)
-	if err == nil {
-		reply.RefreshToken = id + "." + family + "." + newest
-	}
-	return reply, err
+	return a.issue(ctx, id, g, scopes, key)
 }
 
 // refreshParts are the parts of a refresh token; empty if it is none.
@@ -1575,16 +1595,10 @@ func (a *AuthorizationServer) machine(ctx context.Context, c *client, f map[stri
 // end ends a grant, and what it has at the third party. What is not there yet cannot
 // begin any more.
 func (a *AuthorizationServer) end(ctx context.Context, id string) error {
-	g := &grant{}
-	err := a.store.Update(ctx, kindGrant, id, func(old []byte) ([]byte, time.Time, error) {
-		*g = grant{}
-		if old != nil {
-			if err := decodeJSON(old, g); err != nil {
-				return nil, time.Time{}, err
-			}
-		}
-		data, err := marshal(&grant{Client: g.Client, Revoked: true})
-		return data, time.Now().Add(a.accessLifetime()), err
+	var g grant
+	err := change(ctx, a.store, kindGrant, id, func(now *grant, _ bool) (time.Time, error) {
+		g, *now = *now, grant{Client: now.Client, Revoked: true}
+		return time.Now().Add(a.accessFor), nil
 	})
 	if err == nil && a.Upstream != nil && g.Upstream != nil {
 		if err := a.revokeUpstream(ctx, g.Upstream); err != nil {
@@ -1810,15 +1824,17 @@ func (a *AuthorizationServer) refreshUpstream(ctx context.Context, id string) (*
 	if err != nil {
 		return nil, err
 	}
-	return t, a.store.Update(ctx, kindGrant, id, func(data []byte) ([]byte, time.Time, error) {
-		g := &grant{}
-		if data == nil || decodeJSON(data, g) != nil || g.Revoked {
-			return nil, time.Time{}, invalidToken("it was revoked")
+	err = change(ctx, a.store, kindGrant, id, func(g *grant, found bool) (time.Time, error) {
+		if !found || g.Revoked {
+			return time.Time{}, invalidToken("it was revoked")
 		}
 		g.Upstream = sealed
-		data, err := marshal(g)
-		return data, g.capped(time.Now().Add(a.refreshLifetime())), err
+		return a.grantEnds(g), nil
 	})
+	if errors.Is(err, ErrInvalidToken) { // nobody else knows this one
+		err = errors.Join(err, a.revokeUpstream(ctx, sealed))
+	}
+	return t, err
 }
 
 // A client is who asks for tokens.
@@ -1844,7 +1860,11 @@ func newClient(id, secret string, m *ClientMetadata) *client {
 }
 
 // may reports whether a client is registered for a type of grant (RFC 7591, section 2).
+// What needs no person's consent is only for those that the application has chosen.
 func (c *client) may(kind string) bool {
+	if kind == grantCredentials && !c.chosen {
+		return false
+	}
 	return slices.Contains(c.meta.GrantTypes, kind) || len(c.meta.GrantTypes) == 0 && kind == grantCode
 }
 
@@ -1852,14 +1872,6 @@ func (c *client) may(kind string) bool {
 // one is not allowed the other.
 func (c *client) version() string {
 	return digest(append(slices.Clone(c.meta.RedirectURIs), c.method, string(c.meta.JWKS), c.meta.JWKSURI)...)
-}
-
-// local reports whether nothing but a program of the person's machine gets the codes.
-func (c *client) local() bool {
-	return !slices.ContainsFunc(c.meta.RedirectURIs, func(text string) bool {
-		u, err := url.Parse(text)
-		return err != nil || !isLoopback(u.Hostname())
-	})
 }
 
 // redirect is where a person is sent back to. An error is shown, and sent nowhere.
@@ -1880,24 +1892,23 @@ func (a *AuthorizationServer) knownClient(ctx context.Context, id string) (*clie
 	if id == "" {
 		return nil, deny(codeInvalidClient, "client_id is missing")
 	}
-	for i := range a.Clients {
-		if r := &a.Clients[i]; r.ID == id {
-			secret := ""
-			if r.Secret != "" {
-				secret = digest(r.Secret)
-			}
-			c := newClient(id, secret, &r.Metadata)
-			c.chosen = true
-			return c, nil
+	if i := slices.IndexFunc(a.Clients, func(r RegisteredClient) bool { return r.ID == id }); i >= 0 {
+		r, secret := &a.Clients[i], ""
+		if r.Secret != "" {
+			secret = digest(r.Secret)
 		}
+		c := newClient(id, secret, &r.Metadata)
+		c.chosen = true
+		return c, nil
 	}
 	var record clientRecord
-	if ok, err := a.load(ctx, kindClient, id, &record); err != nil {
+	ok, err := a.load(ctx, kindClient, id, &record)
+	switch {
+	case err != nil:
 		return nil, err
-	} else if ok {
+	case ok:
 		return newClient(id, record.Secret, &record.Meta), nil
-	}
-	if a.NoClientDocuments || a.checkDocumentURL(id) != nil {
+	case a.NoClientDocuments || a.checkDocumentURL(id) != nil:
 		return nil, deny(codeInvalidClient, "the client is not known")
 	}
 	return nil, nil
@@ -2003,28 +2014,29 @@ func (a *AuthorizationServer) claimedClient(r *http.Request, id string, f map[st
 	return a.document(ctx, id, a.address(r))
 }
 
-// checkClientJWT checks a client's assertion (RFC 7523, section 3).
+// checkClientJWT checks a client's assertion (RFC 7523, section 3). No key is asked for
+// before the rest is right.
 func (a *AuthorizationServer) checkClientJWT(ctx context.Context, c *client, t *jwt) error {
 	audiences := []string{a.Issuer}
 	if a.TokenAudience {
 		audiences = append(audiences, a.Issuer+"/token")
 	}
-	wrong := func(err error) error { return because(err, codeInvalidClient, "the client assertion is not valid") }
-	keys, err := a.keysOf(ctx, c, t.kid)
+	err := timely(t, audiences, clientJWT)
+	if err == nil && (t.text("iss") != c.id || t.text("sub") != c.id) {
+		err = errors.New("iss and sub must be the client's id")
+	}
+	if err == nil {
+		keys, e := a.keysOf(ctx, c, t.kid)
+		if e != nil {
+			return unavailable(e, "the keys of the client cannot be had")
+		}
+		err = signedBy(t, keys)
+	}
+	if err == nil {
+		err = a.first(ctx, t)
+	}
 	if err != nil {
-		return wrong(err)
-	}
-	if err := signedBy(t, keys); err != nil {
-		return wrong(err)
-	}
-	if t.text("iss") != c.id || t.text("sub") != c.id {
-		return wrong(errors.New("iss and sub must be the client's id"))
-	}
-	if err := timely(t, audiences, clientJWT); err != nil {
-		return wrong(err)
-	}
-	if err := a.first(ctx, t); err != nil {
-		return wrong(err)
+		return because(err, codeInvalidClient, "the client assertion is not valid")
 	}
 	return nil
 }
@@ -2040,7 +2052,13 @@ func (a *AuthorizationServer) keysOf(ctx context.Context, c *client, kid string)
 		if len(a.clientKeys) >= maxDocuments {
 			clear(a.clientKeys) // they can be fetched again
 		}
-		ring = newKeyRing(a.learned, func(context.Context) (string, error) { return c.meta.JWKSURI, nil })
+		at := c.meta.JWKSURI
+		ring = newKeyRing(a.learned, func(context.Context) (string, error) {
+			if u, err := url.Parse(at); err != nil || !a.mayFetch(u.Host) {
+				return "", cmp.Or(err, error(errTooMany))
+			}
+			return at, nil
+		})
 		a.clientKeys[c.meta.JWKSURI] = ring
 	}
 	a.mu.Unlock()
@@ -2086,14 +2104,11 @@ func timely(t *jwt, audiences []string, longest time.Duration) error {
 // first lets an assertion pass once.
 func (a *AuthorizationServer) first(ctx context.Context, t *jwt) error {
 	exp, _ := t.time("exp")
-	err := a.create(ctx, kindSeen, digest(t.text("iss"), t.text("sub"), t.text("jti")), true, exp.Add(jwtLeeway))
-	switch {
-	case errors.Is(err, errTaken):
-		return errors.New("it was used before")
-	case err != nil:
-		return asDenial(err) // our trouble, not the assertion's fault
+	err := create(ctx, a.store, kindSeen, digest(t.text("iss"), t.text("sub"), t.text("jti")), true, exp.Add(jwtLeeway))
+	if err != nil && !errors.Is(err, errTaken) {
+		return unavailable(err, "try again later") // our trouble, not the assertion's fault
 	}
-	return nil
+	return err
 }
 
 // assertion reads a JWT that is a grant, and checks that a trusted issuer has signed it.
@@ -2109,7 +2124,7 @@ func (a *AuthorizationServer) assertion(ctx context.Context, token string) (*jwt
 	}
 	keys, err := a.issuers[t.text("iss")].keys(ctx, t.kid)
 	if err != nil {
-		return nil, nil, &denial{http.StatusServiceUnavailable, "temporarily_unavailable", "the keys of the issuer cannot be had", err}
+		return nil, nil, unavailable(err, "the keys of the issuer cannot be had")
 	}
 	return t, &a.TrustedIssuers[i], signedBy(t, keys)
 }
@@ -2117,32 +2132,37 @@ func (a *AuthorizationServer) assertion(ctx context.Context, token string) (*jwt
 // vouched gives tokens for an assertion (RFC 7523, section 2.1): of an enterprise's
 // identity provider about a person, or of a platform about a workload.
 func (a *AuthorizationServer) vouched(ctx context.Context, c *client, f map[string]string, key string) (*tokenReply, error) {
-	wrong := func(err error) error { return because(err, codeInvalidGrant, "the assertion is not valid") }
-	t, issuer, err := a.assertion(ctx, f["assertion"])
-	if err != nil {
-		return nil, wrong(err)
-	}
 	g := &grant{}
 	if c != nil {
 		g.Client = c.id
 	}
+	t, issuer, err := a.assertion(ctx, f["assertion"])
 	var allowed []string
-	if t.typ == typIDJAG {
-		allowed, err = a.enterprise(ctx, g, c, t, issuer)
-	} else {
+	switch {
+	case err != nil:
+	case t.text("sub") == "" || !t.claims.member("iat").present():
+		err = errors.New("sub or iat is missing")
+	case t.typ == typIDJAG:
+		allowed, err = a.enterprise(ctx, g, t, issuer)
+	default:
 		allowed, err = a.workload(ctx, g, t, issuer)
 	}
+	if err == nil {
+		g.Resource, err = a.vouchedResource(t.text("resource"), f["resource"])
+	}
+	if asked := cmp.Or(f["scope"], strings.Join(allowed, " ")); err == nil && asked != "" {
+		if g.Scopes, err = a.scopes(g.Subject, g.Client, asked); err == nil {
+			g.Scopes = slices.DeleteFunc(g.Scopes, func(s string) bool { return !slices.Contains(allowed, s) })
+			if len(g.Scopes) == 0 {
+				err = deny(codeInvalidScope, "none of these scopes can be granted")
+			}
+		}
+	}
+	if err == nil {
+		err = a.first(ctx, t)
+	}
 	if err != nil {
-		return nil, wrong(err)
-	}
-	if g.Resource, err = a.vouchedResource(t.text("resource"), f["resource"]); err != nil {
-		return nil, err
-	}
-	if g.Scopes, err = a.vouchedScopes(g, f["scope"], allowed); err != nil {
-		return nil, err
-	}
-	if err := a.first(ctx, t); err != nil {
-		return nil, wrong(err)
+		return nil, because(err, codeInvalidGrant, "the assertion is not valid")
 	}
 	a.log.InfoContext(ctx, "access was allowed", "client", g.Client, "user", g.Subject, "scopes", g.Scopes, "issuer", issuer.Issuer)
 	return a.begin(ctx, newSecret(), g, false, key)
@@ -2150,64 +2170,39 @@ func (a *AuthorizationServer) vouched(ctx context.Context, c *client, f map[stri
 
 // vouchedResource is what the token is for: what the assertion says, and no other.
 func (a *AuthorizationServer) vouchedResource(claimed, asked string) (string, error) {
-	if claimed == "" {
-		return a.resource(asked)
-	}
-	resource, err := a.resource(claimed)
-	if err != nil {
+	resource, err := a.resource(cmp.Or(claimed, asked))
+	switch {
+	case claimed == "":
+		return resource, err
+	case err != nil:
 		return "", deny(codeInvalidGrant, "the assertion is for another resource")
-	}
-	if asked != "" && !sameResource(asked, resource) {
+	case asked != "" && !sameResource(asked, resource):
 		return "", deny("invalid_target", "resource is not that of the assertion")
 	}
 	return resource, nil
 }
 
-// vouchedScopes are those of the request that the issuer allows; all of them, if it names
-// none.
-func (a *AuthorizationServer) vouchedScopes(g *grant, asked string, allowed []string) ([]string, error) {
-	if asked == "" {
-		asked = strings.Join(allowed, " ")
-	}
-	if asked == "" {
-		return nil, nil
-	}
-	scopes, err := a.scopes(g.Subject, g.Client, asked)
-	if err != nil {
-		return nil, err
-	}
-	scopes = slices.DeleteFunc(scopes, func(s string) bool { return !slices.Contains(allowed, s) })
-	if len(scopes) == 0 {
-		return nil, deny(codeInvalidScope, "none of these scopes can be granted")
-	}
-	return scopes, nil
-}
-
 // enterprise checks an identity assertion (Enterprise-Managed Authorization, Processing
 // Rules), and returns the scopes it allows.
-func (a *AuthorizationServer) enterprise(ctx context.Context, g *grant, c *client, t *jwt, issuer *TrustedIssuer) ([]string, error) {
-	_, hasIat := t.time("iat")
+func (a *AuthorizationServer) enterprise(ctx context.Context, g *grant, t *jwt, issuer *TrustedIssuer) ([]string, error) {
 	list, _ := t.audience()
 	switch {
 	case !issuer.Enterprise:
 		return nil, errors.New("the issuer does not vouch for people")
-	case c == nil:
+	case g.Client == "":
 		return nil, deny(codeInvalidClient, "the client does not say who it is")
-	case t.text("client_id") != c.id:
+	case t.text("client_id") != g.Client:
 		return nil, errors.New("client_id is another client's")
-	case t.text("sub") == "" || !hasIat:
-		return nil, errors.New("sub or iat is missing")
 	case len(list) != 1:
 		return nil, errors.New("aud must be this server alone")
 	}
 	if err := timely(t, []string{a.Issuer}, bearerJWT); err != nil {
 		return nil, err
 	}
-	g.Subject = issuer.Issuer + "|" + t.text("sub")
-	if issuer.User != nil {
+	if g.Subject = issuer.Issuer + "|" + t.text("sub"); issuer.User != nil {
 		user, err := issuer.User(ctx, t.claims.raw())
 		if err != nil || user == "" {
-			return nil, fmt.Errorf("the person is not known: %w", err)
+			return nil, cmp.Or(err, errNobody)
 		}
 		g.Subject = user
 	}
@@ -2217,12 +2212,8 @@ func (a *AuthorizationServer) enterprise(ctx context.Context, g *grant, c *clien
 // workload checks the token of a workload (Workload Identity Federation), and returns the
 // scopes it allows. The subject cannot be taken for a person's.
 func (a *AuthorizationServer) workload(ctx context.Context, g *grant, t *jwt, issuer *TrustedIssuer) ([]string, error) {
-	_, hasIat := t.time("iat")
-	switch {
-	case issuer.Workload == nil:
+	if issuer.Workload == nil {
 		return nil, errors.New("the issuer does not vouch for workloads")
-	case t.text("sub") == "" || !hasIat:
-		return nil, errors.New("sub or iat is missing")
 	}
 	if err := timely(t, []string{a.Issuer, a.Issuer + "/token"}, bearerJWT); err != nil {
 		return nil, err
@@ -2234,8 +2225,7 @@ func (a *AuthorizationServer) workload(ctx context.Context, g *grant, t *jwt, is
 // proof checks the DPoP proof of a token request, and returns the thumbprint of its key;
 // empty: tokens are not bound.
 func (a *AuthorizationServer) proof(w http.ResponseWriter, r *http.Request) (string, error) {
-	proofs := r.Header.Values(headerProof)
-	if !a.DPoP || len(proofs) == 0 && !a.DPoPNonce {
+	if !a.DPoP {
 		return "", nil
 	}
 	check := &proofCheck{method: r.Method, url: a.Issuer + r.URL.Path, now: time.Now()}
@@ -2247,45 +2237,34 @@ func (a *AuthorizationServer) proof(w http.ResponseWriter, r *http.Request) (str
 		w.Header().Set(headerNonce, mint.mint(check.now))
 		check.nonce = func(nonce string) bool { return mint.fresh(nonce, check.now) }
 	}
-	if len(proofs) == 0 {
+	proofs := r.Header.Values(headerProof)
+	switch len(proofs) {
+	case 0:
 		return "", nil
+	case 1:
+		key, _, err := check.check(proofs[0])
+		if errors.Is(err, errUseNonce) {
+			err = deny(codeUseNonce, "the proof needs a nonce of this server")
+		} else if err != nil {
+			err = because(err, codeInvalidProof, "the proof of possession is not valid")
+		}
+		return key, err
 	}
-	if len(proofs) != 1 {
-		return "", deny(codeInvalidProof, "there must be one DPoP header")
-	}
-	key, _, err := check.check(proofs[0])
-	switch {
-	case errors.Is(err, errUseNonce):
-		return "", deny(codeUseNonce, "the proof needs a nonce of this server")
-	case err != nil:
-		return "", because(err, codeInvalidProof, "the proof of possession is not valid")
-	}
-	return key, nil
+	return "", deny(codeInvalidProof, "there must be one DPoP header")
 }
 
 // mint makes nonces that all replicas know.
 func (a *AuthorizationServer) mint(ctx context.Context) (*nonceMint, error) {
-	a.mu.Lock()
-	mint := a.nonces
-	a.mu.Unlock()
-	if mint != nil {
-		return mint, nil
-	}
 	var key string
-	err := a.store.Update(ctx, kindSecret, "nonce", func(old []byte) ([]byte, time.Time, error) {
-		if key = newSecret(); old != nil {
-			return old, time.Time{}, decodeJSON(old, &key)
-		}
-		data, err := marshal(key)
-		return data, time.Time{}, err
-	})
-	if err != nil {
-		return nil, err
+	if ok, err := a.load(ctx, kindSecret, "nonce", &key); ok || err != nil {
+		return &nonceMint{[]byte(key)}, err
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.nonces = &nonceMint{[]byte(key)}
-	return a.nonces, nil
+	err := change(ctx, a.store, kindSecret, "nonce", func(now *string, _ bool) (time.Time, error) {
+		*now = cmp.Or(*now, newSecret()) // another replica may be faster
+		key = *now
+		return time.Time{}, nil
+	})
+	return &nonceMint{[]byte(key)}, err
 }
 
 // register is the registration endpoint (RFC 7591, section 3).
@@ -2315,7 +2294,7 @@ func (a *AuthorizationServer) register(w http.ResponseWriter, r *http.Request) (
 		record.Secret = digest(secret)
 		reply["client_secret"], reply["client_secret_expires_at"] = secret, 0
 	}
-	if err := a.create(r.Context(), kindClient, id, record, now.Add(clientUnused)); err != nil {
+	if err := create(r.Context(), a.store, kindClient, id, record, now.Add(clientUnused)); err != nil {
 		return nil, err
 	}
 	a.log.InfoContext(r.Context(), "a client has registered", "client", id, "name", shownName(newClient(id, "", &m)))
@@ -2332,7 +2311,7 @@ func (a *AuthorizationServer) checkRegistration(m *ClientMetadata) error {
 	if len(m.ResponseTypes) == 0 {
 		m.ResponseTypes = []string{"code"}
 	}
-	m.GrantTypes = slices.DeleteFunc(m.GrantTypes, func(g string) bool { return !slices.Contains(a.grants(), g) })
+	m.GrantTypes = slices.DeleteFunc(m.GrantTypes, func(g string) bool { return g == grantCredentials || !slices.Contains(a.grants(), g) })
 	data, err := marshal(m)
 	keys, _ := parseJWKS(m.JWKS)
 	switch {
@@ -2376,12 +2355,10 @@ func (a *AuthorizationServer) checkRedirects(m *ClientMetadata) error {
 		if err := validRedirect(text, a.PrivateSchemes); err != nil {
 			return invalid("%v", err)
 		}
-		u, _ := url.Parse(text)
-		remote := u.Scheme == "https" && !isLoopback(u.Hostname())
 		switch {
-		case m.ApplicationType == "web" && !remote:
+		case m.ApplicationType == "web" && !remote(text):
 			return invalid("a web application's redirect URIs are https, and not on this machine")
-		case m.ApplicationType == "native" && remote:
+		case m.ApplicationType == "native" && remote(text):
 			return invalid("a native application's redirect URIs are on the person's machine")
 		case !slices.Contains([]string{"", "web", "native"}, m.ApplicationType):
 			return deny("invalid_client_metadata", "application_type must be native or web")
@@ -2396,14 +2373,12 @@ func (a *AuthorizationServer) used(ctx context.Context, c *client) {
 		return
 	}
 	now := time.Now()
-	err := a.store.Update(ctx, kindClient, c.id, func(old []byte) ([]byte, time.Time, error) {
-		var record clientRecord
-		if old == nil || decodeJSON(old, &record) != nil || now.Sub(record.Used.time()) < clientKept/4 {
-			return nil, time.Time{}, errTaken // it is kept long enough, or gone
+	err := change(ctx, a.store, kindClient, c.id, func(r *clientRecord, found bool) (time.Time, error) {
+		if !found || now.Sub(r.Used.time()) < clientKept/4 {
+			return time.Time{}, errTaken // it is kept long enough, or gone
 		}
-		record.Used = toUnix(now)
-		data, err := marshal(&record)
-		return data, now.Add(clientKept), err
+		r.Used = toUnix(now)
+		return now.Add(clientKept), nil
 	})
 	if err != nil && !errors.Is(err, errTaken) {
 		a.log.ErrorContext(ctx, "keeping a registration", "client", c.id, "error", err)
@@ -2411,24 +2386,9 @@ func (a *AuthorizationServer) used(ctx context.Context, c *client) {
 }
 
 // checkDocumentURL reports why an id is not the URL of a client's metadata document
-// (Authorization, Client ID Metadata Documents). Names that only a local network knows,
-// and addresses, are refused; on this machine they are for development.
+// (Authorization, Client ID Metadata Documents).
 func (a *AuthorizationServer) checkDocumentURL(id string) error {
-	if err := checkClientURL(id); err != nil {
-		return err
-	}
-	if err := a.learned.check(id); err != nil {
-		return err
-	}
-	u, err := url.Parse(id)
-	if err != nil {
-		return err
-	}
-	host := u.Hostname()
-	if _, err := netip.ParseAddr(host); (err == nil || !strings.Contains(host, ".")) && !(a.learned.local && isLoopback(host)) {
-		return errors.New("a client id URL needs a public host name")
-	}
-	return nil
+	return cmp.Or(checkClientURL(id), a.learned.check(id))
 }
 
 // document returns the client that a metadata document describes.
@@ -2438,10 +2398,8 @@ func (a *AuthorizationServer) document(ctx context.Context, id, address string) 
 	}
 	return a.documents.fetching.do(ctx, id, func(ctx context.Context) (*client, error) {
 		u, _ := url.Parse(id)
-		for _, key := range []string{"document for " + address, "document at " + u.Host, "documents"} {
-			if !a.limits.take(key) {
-				return nil, errTooMany
-			}
+		if !a.limits.take("document for "+address) || !a.mayFetch(u.Host) {
+			return nil, errTooMany
 		}
 		c, until, err := a.fetchDocument(ctx, id)
 		if err != nil {
@@ -2451,6 +2409,11 @@ func (a *AuthorizationServer) document(ctx context.Context, id, address string) 
 		a.documents.put(id, c, until)
 		return c, nil
 	})
+}
+
+// mayFetch counts what is fetched because a client wants it.
+func (a *AuthorizationServer) mayFetch(host string) bool {
+	return a.limits.take("host for "+host) && a.limits.take("documents")
 }
 
 // fetchDocument fetches a metadata document, and says until when it may be kept.
@@ -2475,14 +2438,13 @@ func (a *AuthorizationServer) fetchDocument(ctx context.Context, id string) (*cl
 		return nil, time.Time{}, err
 	}
 	if m.JWKSURI != "" {
-		if err := a.learned.check(m.JWKSURI); err != nil {
-			return nil, time.Time{}, err
-		}
+		err = a.learned.check(m.JWKSURI)
 	}
-	if a.AllowClient != nil {
-		if err := a.AllowClient(id, m); err != nil {
-			return nil, time.Time{}, fmt.Errorf("not allowed: %w", err)
-		}
+	if err == nil && a.AllowClient != nil {
+		err = a.AllowClient(id, m)
+	}
+	if err != nil {
+		return nil, time.Time{}, err
 	}
 	m.TokenEndpointAuthMethod = cmp.Or(m.TokenEndpointAuthMethod, authNone)
 	c := newClient(id, "", m)
@@ -2492,27 +2454,21 @@ func (a *AuthorizationServer) fetchDocument(ctx context.Context, id string) (*cl
 
 // freshness is how long an answer may be kept (RFC 9111, section 4.2).
 func freshness(h http.Header) time.Duration {
-	fresh, said := documentDefault, false
+	fresh := documentDefault
+	if expires := h.Get("Expires"); expires != "" {
+		at, _ := http.ParseTime(expires) // what is no time is past
+		fresh = time.Until(at)
+	}
 	for directive := range strings.SplitSeq(strings.Join(h.Values("Cache-Control"), ","), ",") {
 		name, value, _ := strings.Cut(strings.ToLower(strings.TrimSpace(directive)), "=")
 		switch name {
 		case "no-store", "no-cache":
 			return 0
 		case "max-age":
-			seconds, err := strconv.ParseUint(strings.Trim(value, `"`), 10, 31)
-			if err != nil {
-				return 0
-			}
+			seconds, _ := strconv.ParseUint(strings.Trim(value, `"`), 10, 31) // nonsense is 0, much is the most
 			age, _ := strconv.ParseUint(h.Get("Age"), 10, 31)
-			fresh, said = time.Duration(seconds)*time.Second-time.Duration(age)*time.Second, true
+			fresh = time.Duration(seconds)*time.Second - time.Duration(age)*time.Second
 		}
-	}
-	if expires := h.Get("Expires"); expires != "" && !said {
-		at, err := http.ParseTime(expires)
-		if err != nil {
-			return 0
-		}
-		fresh = time.Until(at)
 	}
 	return max(0, min(fresh, documentKept))
 }
@@ -2536,14 +2492,10 @@ func (d *documents) get(id string, now time.Time) *client {
 	if kept := d.m[id]; now.Before(kept.until) {
 		return kept.c
 	}
-	delete(d.m, id)
 	return nil
 }
 
 func (d *documents) put(id string, c *client, until time.Time) {
-	if !time.Now().Before(until) {
-		return
-	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.m == nil || len(d.m) >= maxDocuments {
@@ -2567,30 +2519,31 @@ type turn[T any] struct {
 // do runs f, whose context does not end with the caller's: others wait for it, too.
 func (f *turns[T]) do(ctx context.Context, key string, run func(context.Context) (T, error)) (T, error) {
 	f.mu.Lock()
-	if other := f.m[key]; other != nil {
-		f.mu.Unlock()
-		select {
-		case <-other.done:
-			return other.v, other.err
-		case <-ctx.Done():
-			var none T
-			return none, ctx.Err()
+	t := f.m[key]
+	if t == nil {
+		if f.m == nil {
+			f.m = map[string]*turn[T]{}
 		}
-	}
-	own := &turn[T]{done: make(chan struct{}), err: errors.New("the request panicked")}
-	if f.m == nil {
-		f.m = map[string]*turn[T]{}
-	}
-	f.m[key] = own
-	f.mu.Unlock()
-	defer func() {
-		f.mu.Lock()
-		delete(f.m, key)
+		t = &turn[T]{done: make(chan struct{}), err: errors.New("the request panicked")}
+		f.m[key] = t
+		defer func() {
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			delete(f.m, key)
+			close(t.done)
+		}()
 		f.mu.Unlock()
-		close(own.done)
-	}()
-	own.v, own.err = run(context.WithoutCancel(ctx))
-	return own.v, own.err
+		t.v, t.err = run(context.WithoutCancel(ctx))
+		return t.v, t.err
+	}
+	f.mu.Unlock()
+	select {
+	case <-t.done:
+		return t.v, t.err
+	case <-ctx.Done():
+		var none T
+		return none, ctx.Err()
+	}
 }
 
 var (
@@ -2598,66 +2551,71 @@ var (
 	errTooLong = &denial{status: http.StatusBadRequest, code: codeInvalidRequest, text: "the request is too long"}
 )
 
-// A limit is how often something may happen: burst times at once, and then rate times
-// a second.
-type limit struct {
-	rate  float64
-	burst int
-}
-
-// allowed reports whether a request is within what one address, and what all together,
+// request counts a request to a path against what one address, and what all together,
 // may ask for. What is not limited costs nothing.
-func (a *AuthorizationServer) allowed(r *http.Request) bool {
-	switch path := r.URL.Path; path {
+func (l *rateLimits) request(path, address string) error {
+	switch path {
 	case "/token", "/revoke", "/register", "/authorize", "/consent", "/callback":
-		return a.limits.take(path+" for "+a.address(r)) && a.limits.take(path)
+		if !l.take(path+" for "+address) || !l.take(path) {
+			return errTooMany
+		}
 	}
-	return true
+	return nil
 }
 
-// limitOf is the limit of a key: of what is asked for, with " for " and by whom.
-func limitOf(key string) limit {
-	what, _, one := strings.Cut(key, " for ")
+// limitOf is how often something may happen, of what is asked for, by one or by all
+// together: burst times at once, and then rate times a second.
+func limitOf(what string, one bool) (rate float64, burst int) {
 	switch {
 	case what == "/register" && one:
-		return limit{0.1, 20}
+		return 0.1, 20
 	case what == "/register":
-		return limit{10, 100}
-	case what == "document" && one, strings.HasPrefix(what, "document at "):
-		return limit{1, 10}
+		return 10, 100
+	case what == "document", what == "host":
+		return 1, 10
 	case what == "documents":
-		return limit{20, 100}
+		return 20, 100
 	case what == "/token" && !one, what == "/revoke" && !one:
-		return limit{5000, 10_000} // each costs little
+		return 5000, 10_000 // each costs little
 	case what == "person": // each token and grant is kept for a while
-		return limit{0.1, 100}
+		return 0.1, 100
 	case what == "machine", what == "/token", what == "/revoke":
-		return limit{20, 1000}
+		return 20, 1000
 	case one:
-		return limit{2, 100}
+		return 2, 100
 	}
-	return limit{100, 1000}
+	return 100, 1000
 }
 
 // rateLimits count what happens, by key.
 type rateLimits struct {
 	mu sync.Mutex // guards m
-	m  map[string]*bucket
+	m  map[string]map[string]*bucket
 }
 
+// take counts one of a key: what happens, and " for " whom. Whoever comes from many
+// addresses makes those forgotten, but neither the limits for all together, nor those of
+// persons or hosts.
 func (l *rateLimits) take(key string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	b := l.m[key]
+	what, _, one := strings.Cut(key, " for ")
+	rate, burst := limitOf(what, one)
+	if !one {
+		what = "" // the few that are for all together
+	}
+	b := l.m[what][key]
 	if b == nil {
-		if l.m == nil || len(l.m) >= maxBuckets {
-			l.m = map[string]*bucket{} // full ones are as good as new
+		if l.m == nil {
+			l.m = map[string]map[string]*bucket{}
+		}
+		if l.m[what] == nil || len(l.m[what]) >= maxBuckets {
+			l.m[what] = map[string]*bucket{} // full ones are as good as new
 		}
 		b = &bucket{}
-		l.m[key] = b
+		l.m[what][key] = b
 	}
-	at := limitOf(key)
-	return b.take(at.rate, at.burst)
+	return b.take(rate, burst)
 }
 
 // address tells requesters apart.
@@ -2691,8 +2649,8 @@ type MemoryAuthorizationStore struct {
 type recordKind struct {
 	records map[string]memoryRecord
 	bytes   int
-	next    time.Time // no record ends before; zero: not known
-	changes int       // since all were looked at
+	swept   time.Time // when all were looked at
+	changes int       // since then
 }
 
 type memoryRecord struct {
@@ -2720,22 +2678,20 @@ func (m *MemoryAuthorizationStore) Update(_ context.Context, kind, key string, c
 		return err
 	}
 	k.remove(key)
-	if data == nil || !ends.IsZero() && !now.Before(ends) {
+	record := memoryRecord{bytes.Clone(data), ends}
+	if data == nil || record.over(now) {
 		return nil
 	}
-	cost := len(key) + len(data) + recordCost
-	most := cmp.Or(m.MaxBytes, maxKind)
-	if k.changes++; k.changes > len(k.records)+1000 || k.bytes+cost > most && !now.Before(k.next) {
+	cost, most := len(key)+len(data)+recordCost, cmp.Or(m.MaxBytes, maxKind)
+	// A full kind is looked through once a second, so that a flood costs little.
+	if k.changes++; k.changes > len(k.records)+1000 || k.bytes+cost > most && now.Sub(k.swept) >= time.Second {
 		k.sweep(now)
 	}
 	if k.bytes+cost > most && old == nil {
 		return ErrStoreFull
 	}
-	k.records[key] = memoryRecord{bytes.Clone(data), ends}
+	k.records[key] = record
 	k.bytes += cost
-	if !ends.IsZero() && ends.Before(k.next) {
-		k.next = ends
-	}
 	return nil
 }
 
@@ -2767,30 +2723,28 @@ func (k *recordKind) remove(key string) {
 
 // sweep removes what has ended.
 func (k *recordKind) sweep(now time.Time) {
-	k.changes, k.next = 0, now.Add(approvalKept)
+	k.changes, k.swept = 0, now
 	for key, r := range k.records {
 		if r.over(now) {
 			k.remove(key)
-		} else if !r.ends.IsZero() && r.ends.Before(k.next) {
-			k.next = r.ends
 		}
 	}
 }
 
 // pageData is what a page shows. All of it is escaped where it stands.
 type pageData struct {
+	*authorization
 	Title, Nonce   string
 	Problem, Code  string // of a page that says why nothing can be given
+	Back           string // where that leads to, if the person wants
 	Token          string // of a page that asks
 	Name           string // the client's own claim
 	Claimed        bool   // nobody has checked the name
-	Host           string // of the document that describes the client
+	Document       string // host of the document that describes the client
 	Local          bool   // any program of the person's machine may be the client
-	Redirect       string // host
-	RedirectURI    string
-	User, Resource string
-	Scopes         [][2]string
-	Upstream       string // host
+	Host           string // that the person is sent to
+	Allows         [][2]string
+	Party          string // host
 	UpstreamScopes []string
 }
 
@@ -2820,14 +2774,13 @@ var pageTemplate = template.Must(template.New("page").Parse(`<!DOCTYPE html>
 <meta name="color-scheme" content="light dark">
 <title>{{.Title}}</title>
 <style nonce="{{.Nonce}}">
-:root { color-scheme: light dark; }
-body { font: 1rem/1.5 system-ui, sans-serif; max-width: 34rem; margin: 0 auto; padding: 1.5rem 1rem; overflow-wrap: anywhere; }
-h1 { font-size: 1.5rem; line-height: 1.25; }
+body { color-scheme: light dark; font: 1rem/1.5 system-ui, sans-serif; max-width: 34rem; margin: 0 auto; padding: 1.5rem 1rem; overflow-wrap: anywhere; }
+h1 { font-size: 1.5rem; }
 h2 { font-size: 1.1rem; margin-bottom: 0; }
 dt { font-weight: bold; margin-top: .75rem; }
 dd { margin-left: 0; }
 .warning { border-left: .3rem solid; padding: .1rem 1rem; }
-button { font: inherit; padding: .6rem 1.5rem; min-width: 8rem; margin: 0 .5rem .5rem 0; }
+button { font: inherit; padding: .6rem 1.5rem; margin: 0 .5rem .5rem 0; }
 :focus-visible { outline: .2rem solid; outline-offset: .2rem; }
 </style>
 </head>
@@ -2836,20 +2789,21 @@ button { font: inherit; padding: .6rem 1.5rem; min-width: 8rem; margin: 0 .5rem 
 {{if .Problem}}<h1>{{.Title}}</h1>
 <p role="alert">{{.Problem}}</p>
 <p>{{.Code}}</p>
-{{else}}<h1>Allow “{{.Name}}” to use {{.Resource}}?</h1>
+{{if .Back}}<p><a href="{{.Back}}">Go to <strong>{{.Host}}</strong></a></p>
+{{end}}{{else}}<h1>Allow “{{.Name}}” to use {{.Resource}}?</h1>
 <dl>
 {{if .User}}<dt>You are signed in as</dt><dd>{{.User}}</dd>
-{{end}}{{if .Host}}<dt>The application is described at</dt><dd><strong>{{.Host}}</strong></dd>
-{{end}}<dt>You will be sent to</dt><dd><strong>{{.Redirect}}</strong><br><small>{{.RedirectURI}}</small></dd>
+{{end}}{{if .Document}}<dt>The application is described at</dt><dd><strong>{{.Document}}</strong></dd>
+{{end}}<dt>You will be sent to</dt><dd><strong>{{.Host}}</strong><br><small>{{.Redirect}}</small></dd>
 </dl>
 {{if .Claimed}}<p>The name is what the application calls itself. Nobody has checked it.</p>
 {{end}}{{if .Local}}<div class="warning" role="note"><p><strong>Only go on if you have just started this yourself.</strong> The application runs on your own device. Any program there could claim to be it.</p></div>
 {{end}}<h2>It will be able to</h2>
-{{if .Scopes}}<ul>
-{{range .Scopes}}<li>{{index . 1}} <small>({{index . 0}})</small></li>
+{{if .Allows}}<ul>
+{{range .Allows}}<li>{{index . 1}} <small>({{index . 0}})</small></li>
 {{end}}</ul>
 {{else}}<p>use the service in your name, without special permissions</p>
-{{end}}{{if .Upstream}}<h2>You will sign in at {{.Upstream}}</h2>
+{{end}}{{if .Party}}<h2>You will sign in at {{.Party}}</h2>
 {{if .UpstreamScopes}}<p>This service, not the application, will ask there for:</p>
 <ul>
 {{range .UpstreamScopes}}<li>{{.}}</li>

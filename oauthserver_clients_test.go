@@ -289,6 +289,62 @@ func keyedClient(key *Key) func(*AuthorizationServer) {
 	}
 }
 
+// Who only says of itself that it may act for itself may not: nobody has agreed to it.
+// AUTH-381
+func TestAuthCredentialsOfStrangers(t *testing.T) {
+	key, err := GenerateKey("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, d := newDocBench(t, func(a *AuthorizationServer) { a.ClientCredentials = true })
+	if got := b.post(testIssuer+"/register", `{"grant_types":["client_credentials"]}`, asJSON); got.status != 400 || !strings.Contains(got.body, "invalid_client_metadata") {
+		t.Errorf("%d %s", got.status, got.body)
+	}
+	id, secret := b.registered(`{"redirect_uris":["https://app.example.com/cb"],"grant_types":["authorization_code","client_credentials"],"token_endpoint_auth_method":"client_secret_post"}`)
+	if got := b.token(url.Values{"grant_type": {grantCredentials}, "client_id": {id}, "client_secret": {secret}}); got.Error != "unauthorized_client" {
+		t.Errorf("registered: %+v", got)
+	}
+	d.body = strings.Replace(docText, `"grant_types":[`, `"token_endpoint_auth_method":"private_key_jwt","jwks":{"keys":[`+string(key.Public())+`]},"grant_types":["client_credentials",`, 1)
+	b.get(testIssuer + "/authorize?" + request("client_id", docURL).Encode()) // now it is known
+	proof := assertion(t, key, "JWT", map[string]any{"iss": docURL, "sub": docURL})
+	if got := b.token(url.Values{"grant_type": {grantCredentials}, "client_assertion": {proof}, "client_assertion_type": {assertionJWT}}); got.Error != "unauthorized_client" {
+		t.Errorf("documented: %+v", got)
+	}
+}
+
+// Nobody makes the server fetch keys by junk, nor often; that they cannot be had is not
+// the client's fault. AUTH-371
+func TestAuthClientKeyFetches(t *testing.T) {
+	key, err := GenerateKey("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := newAuthBench(t, func(a *AuthorizationServer) {
+		a.ClientCredentials = true
+		for i := range 30 {
+			a.Clients = append(a.Clients, RegisteredClient{ID: fmt.Sprint("c", i),
+				Metadata: ClientMetadata{GrantTypes: []string{grantCredentials}, JWKSURI: fmt.Sprint("https://keys.example.org/", i)}})
+		}
+	})
+	asked := 0
+	b.net["keys.example.org"] = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { asked++; w.WriteHeader(500) })
+	ask := func(id, aud string) *tokens {
+		proof := assertion(t, key, "JWT", map[string]any{"iss": id, "sub": id, "aud": aud})
+		return b.token(url.Values{"grant_type": {grantCredentials}, "client_assertion": {proof}, "client_assertion_type": {assertionJWT}})
+	}
+	if got := ask("c0", "https://other.example.com"); got.Error != "invalid_client" || asked != 0 {
+		t.Errorf("%+v, asked %d times", got, asked)
+	}
+	for i := range 30 {
+		if got := ask(fmt.Sprint("c", i), testIssuer); got.status != 503 || got.Error != "temporarily_unavailable" {
+			t.Errorf("%+v", got)
+		}
+	}
+	if asked != 10 {
+		t.Errorf("asked %d times", asked)
+	}
+}
+
 // A proof at the token endpoint binds the tokens to its key.
 // AUTH-420 AUTH-421
 func TestAuthDPoP(t *testing.T) {
@@ -648,6 +704,15 @@ func TestAuthClientDocument(t *testing.T) {
 	page = b.get(testIssuer + "/authorize?" + request("client_id", docURL, "redirect_uri", "http://127.0.0.1:4711/cb").Encode())
 	if !strings.Contains(page.body, `role="note"`) || !strings.Contains(page.body, "Any program there could claim to be it.") || !strings.Contains(page.body, "<strong>127.0.0.1:4711</strong>") {
 		t.Errorf("%s", page.body)
+	}
+
+	b, d = newDocBench(t, nil) // the one that is asked for counts
+	d.body = strings.Replace(docText, `"https://app.example.com/cb"`, `"https://app.example.com/cb","http://127.0.0.1/cb"`, 1)
+	for redirect, warns := range map[string]bool{testRedirect: false, "http://127.0.0.1/cb": true} {
+		page := b.get(testIssuer + "/authorize?" + request("client_id", docURL, "redirect_uri", redirect).Encode())
+		if strings.Contains(page.body, `role="note"`) != warns {
+			t.Errorf("%s: %s", redirect, page.body)
+		}
 	}
 }
 

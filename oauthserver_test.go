@@ -388,8 +388,10 @@ func TestAuthCheck(t *testing.T) {
 		{`the Issuer "" must be an origin, such as https://mcp.example.com`, func(a *AuthorizationServer) { a.Issuer = "" }},
 		{`the Issuer "ftp://h" must be an origin, such as https://mcp.example.com`, func(a *AuthorizationServer) { a.Issuer = "ftp://h" }},
 		{"Resources is empty", func(a *AuthorizationServer) { a.Resources = nil }},
-		{`Resources: "/mcp" is not an absolute URL without fragment`, func(a *AuthorizationServer) { a.Resources = []string{"/mcp"} }},
+		{`Resources: "/mcp": not an absolute URL`, func(a *AuthorizationServer) { a.Resources = []string{"/mcp"} }},
 		{"CodeLifetime 11m0s is more than 10m0s", func(a *AuthorizationServer) { a.CodeLifetime = 11 * time.Minute }},
+		{"a lifetime is negative", func(a *AuthorizationServer) { a.AccessLifetime = -1 }},
+		{"RefreshLifetime 30m0s is less than AccessLifetime 1h0m0s", func(a *AuthorizationServer) { a.RefreshLifetime = 30 * time.Minute }},
 		{`scope "x" is malformed, or not in Scopes`, func(a *AuthorizationServer) { a.DefaultScopes = []string{"x"} }},
 		{`scope "a b" is malformed, or not in Scopes`, func(a *AuthorizationServer) { a.Scopes = map[string]string{"a b": ""} }},
 		{`client id "a" is empty or there twice`, func(a *AuthorizationServer) { a.Clients = []RegisteredClient{{ID: "a"}, {ID: "a"}} }},
@@ -497,6 +499,27 @@ func TestAuthorizeErrors(t *testing.T) {
 				t.Errorf("%d %q, want %q", got.status, got.header.Get("Location"), want)
 			}
 		})
+	}
+}
+
+// An error sends nobody to where a stranger wants them: a page says where it would lead.
+// AUTH-318 AUTH-449
+func TestAuthorizeStrangers(t *testing.T) {
+	b := newAuthBench(t, nil)
+	id, _ := b.registered(`{"redirect_uris":["https://app.example.com/cb","http://127.0.0.1/cb"],"token_endpoint_auth_method":"none"}`)
+	for _, pairs := range [][]string{{"response_type", "token"}, {"prompt", "none"}, {"scope", "root"}} {
+		got := b.get(testIssuer + "/authorize?" + request(append(pairs, "client_id", id)...).Encode())
+		link := regexp.MustCompile(`<a href="(https://app\.example\.com/cb\?error=[^"]*)">Go to <strong>app\.example\.com</strong></a>`).FindStringSubmatch(got.body)
+		if got.status != 400 || got.header.Get("Location") != "" || link == nil {
+			t.Fatalf("%v: %d %v %s", pairs, got.status, got.header, got.body)
+		}
+		if u, err := url.Parse(html.UnescapeString(link[1])); err != nil || u.Query().Get("state") != "st&te" || u.Query().Get("iss") != testIssuer {
+			t.Errorf("%v %v", link, err)
+		}
+		local := b.get(testIssuer + "/authorize?" + request(append(pairs, "client_id", id, "redirect_uri", "http://127.0.0.1:9/cb")...).Encode())
+		if at := local.location(t); at.Host != "127.0.0.1:9" || at.Query().Get("error") == "" {
+			t.Errorf("to this machine: %v", at)
+		}
 	}
 }
 
@@ -793,14 +816,15 @@ func TestAuthRemembered(t *testing.T) {
 		{"other person", func(b *authBench) { b.user = "bob" }, nil, true},
 		{"other browser", func(b *authBench) { b.browser = newBrowser(b.net) }, nil, false},
 		{"local", nil, []string{"redirect_uri", "http://127.0.0.1:5/cb"}, true},
+		{"local, with a certificate", nil, []string{"redirect_uri", "https://localhost/cb"}, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			b := newAuthBench(t, func(a *AuthorizationServer) {
 				a.Resources = append(a.Resources, "https://two.example.com")
-				a.Clients[0].Metadata.RedirectURIs = []string{testRedirect, "http://127.0.0.1:7/cb"}
+				a.Clients[0].Metadata.RedirectURIs = []string{testRedirect, "http://127.0.0.1:7/cb", "https://localhost/cb"}
 			})
 			b.allow(request())
-			if tt.name == "local" {
+			if strings.HasPrefix(tt.name, "local") {
 				b.allow(request(tt.pairs...))
 			}
 			if tt.then != nil {

@@ -522,6 +522,102 @@ func TestMemoryAuthorizationStore(t *testing.T) {
 	})
 }
 
+// The scopes are narrowed for the person who has logged in at the third party, and for
+// nobody before. AUTH-317
+func TestAuthUpstreamScopes(t *testing.T) {
+	b, _ := newThirdBench(t, func(a *AuthorizationServer) {
+		a.FilterScopes = func(user, _ string, scopes []string) []string {
+			switch user {
+			case "user 1":
+				return slices.DeleteFunc(scopes, func(s string) bool { return s == "files:write" })
+			case "user 2":
+				return nil
+			}
+			t.Errorf("asked for %q", user)
+			return scopes
+		}
+	})
+	q := request("scope", "files:read files:write")
+	if got := b.token(redemption(b.through(q).Query().Get("code"))); got.Scope != "files:read" {
+		t.Errorf("%+v", got)
+	}
+	b.browser = newBrowser(b.net)
+	if got := b.through(q).Query(); got.Get("error") != "invalid_scope" || got.Get("code") != "" {
+		t.Errorf("%v", got)
+	}
+}
+
+// What a grant gets from the third party while it is revoked is revoked there, too.
+// AUTH-347
+func TestAuthUpstreamRevokedMeanwhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b, p := newThirdBench(t, nil)
+		got := b.token(redemption(b.through(request()).Query().Get("code")))
+		info, err := b.a.Verify(t.Context(), got.Access, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.net["third.example.com"] = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == "/token" {
+				if err := b.a.Revoke(r.Context(), &Identity{Issuer: info.Issuer, Claims: info.Claims}); err != nil {
+					t.Error(err)
+				}
+			}
+			p.ServeHTTP(w, r)
+		})
+		time.Sleep(601 * time.Second)
+		if _, err := b.a.Verify(t.Context(), got.Access, nil); !errors.Is(err, ErrInvalidToken) {
+			t.Errorf("%v", err)
+		}
+		var said []string
+		for _, form := range p.forms[1:] {
+			said = append(said, form.Get("path")+" "+form.Get("token")+form.Get("refresh_token"))
+		}
+		if want := []string{"/revoke third-refresh-1", "/token third-refresh-1", "/revoke third-refresh-3"}; !slices.Equal(said, want) {
+			t.Errorf("%q, want %q", said, want)
+		}
+	})
+}
+
+// A third party that has no page to log in at is trouble, and the browser goes nowhere
+// but to the client.
+func TestAuthUpstreamWithoutPage(t *testing.T) {
+	b, _ := newThirdBench(t, func(a *AuthorizationServer) {
+		a.Upstream.Metadata = AuthorizationServerMetadata{TokenEndpoint: "https://third.example.com/token"}
+	})
+	if got := b.allow(request()).location(t); got.Host != "app.example.com" || got.Query().Get("error") != "server_error" {
+		t.Errorf("%v", got)
+	}
+}
+
+// That the store is full when a token is refreshed does not use up the refresh token.
+func TestAuthRefreshIntoFullStore(t *testing.T) {
+	store := &fullStore{}
+	b := newAuthBench(t, func(a *AuthorizationServer) { a.Store = store })
+	got := b.login()
+	store.full = true
+	if got := b.token(refreshing(got.Refresh)); got.status != 503 {
+		t.Errorf("%+v", got)
+	}
+	store.full = false
+	if again := b.token(refreshing(got.Refresh)); again.status != 200 || !b.valid(got.Access) {
+		t.Errorf("%+v", again)
+	}
+}
+
+// A fullStore has no room for access tokens while full is set.
+type fullStore struct {
+	MemoryAuthorizationStore
+	full bool
+}
+
+func (s *fullStore) Update(ctx context.Context, kind, key string, change func([]byte) ([]byte, time.Time, error)) error {
+	if s.full && kind == kindAccess {
+		return ErrStoreFull
+	}
+	return s.MemoryAuthorizationStore.Update(ctx, kind, key, change)
+}
+
 // A full store refuses what is new, and what is there still counts.
 func TestAuthFullStore(t *testing.T) {
 	b := newAuthBench(t, func(a *AuthorizationServer) { a.Store = &MemoryAuthorizationStore{MaxBytes: 4000} })
@@ -577,6 +673,18 @@ func TestAuthRateLimits(t *testing.T) {
 			}
 		})
 	}
+	synctest.Test(t, func(t *testing.T) {
+		l := rateLimits{} // who has many addresses does not get the others' limits forgotten
+		for range 100 {
+			l.take("/register")
+		}
+		for i := range 2 * maxBuckets {
+			l.take(fmt.Sprint("/register for ", i))
+		}
+		if l.take("/register") || len(l.m["/register"]) > maxBuckets {
+			t.Error("the limit for all together was forgotten")
+		}
+	})
 	b := newAuthBench(t, nil) // a person does not fill the store for others
 	code := func() string { return b.code() }
 	got := b.token(redemption(code()))
