@@ -433,7 +433,7 @@ func (f *folder) clientDirs(ctx context.Context, r *mcp.Request) ([]string, erro
 	if dirs := known.Load(); dirs != nil && r.Capabilities.Roots.ListChanged {
 		return *dirs, nil
 	}
-	answers, err := r.Ask(ctx, mcp.Question{Roots: true})
+	answers, err := r.Ask(ctx, mcp.Question{Name: "roots", Roots: true})
 	switch {
 	case errors.Is(err, mcp.ErrCannotAsk):
 		return []string{"."}, nil

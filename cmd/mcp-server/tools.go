@@ -377,7 +377,7 @@ func summarise(ctx context.Context, r *mcp.Request, v *view, in fileInput) (stri
 	case content == nil:
 		return "", fmt.Errorf("file %q of type %s is neither text nor a picture nor sound", in.Path, d.mimeType)
 	}
-	answers, err := r.Ask(ctx, mcp.Question{Sample: &mcp.CreateMessageParams{
+	answers, err := r.Ask(ctx, mcp.Question{Name: "summary", Sample: &mcp.CreateMessageParams{
 		Messages:     []*mcp.SamplingMessage{{Role: mcp.RoleUser, Content: []mcp.Content{content}}},
 		SystemPrompt: summariseSystem,
 		MaxTokens:    500,
