@@ -365,7 +365,7 @@ func TestClientElicit(t *testing.T) {
 		{"decline", Revision20251125, true, false, &ElicitResult{Action: "decline", Content: json.RawMessage(`{"n":1}`)}, one, `"result":{"action":"decline"}`},
 		{"cancel", Revision20251125, true, false, &ElicitResult{Action: "cancel"}, one, `"result":{"action":"cancel"}`},
 		{"bad value", Revision20251125, true, false, accept(`{"n":"1"}`), one, internal},
-		{"no field", Revision20251125, true, false, accept(`{"x":"1"}`), one, `"result":{"action":"accept","content":{"n":1}}`},
+		{"no field", Revision20251125, true, false, accept(`{"x":"1"}`), one, internal},
 		{"no object", Revision20251125, true, false, accept(`[1]`), one, internal},
 		{"bad action", Revision20251125, true, false, &ElicitResult{Action: "ok"}, one, internal},
 		{"no answer", Revision20251125, true, false, nil, one, internal},
