@@ -26,7 +26,6 @@ import (
 	"os"
 	"os/exec"
 	"path"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strconv"
@@ -2118,38 +2117,52 @@ func (m *memoryStore) Save(_ context.Context, key string, data []byte) error {
 type FileStore struct{ Dir string }
 
 // fileName is the name of the file for a key.
-func (f *FileStore) fileName(key string) string {
-	return filepath.Join(f.Dir, fmt.Sprintf("%x.json", sha256.Sum256([]byte(key))))
-}
+func fileName(key string) string { return fmt.Sprintf("%x.json", sha256.Sum256([]byte(key))) }
 
 // Load implements TokenStore.
 func (f *FileStore) Load(_ context.Context, key string) ([]byte, error) {
-	data, err := os.ReadFile(f.fileName(key))
+	dir, err := os.OpenRoot(f.Dir)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
 	}
-	return data, err
+	if err != nil {
+		return nil, err
+	}
+	defer dir.Close()
+	file, err := dir.Open(fileName(key))
+	if errors.Is(err, os.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	return io.ReadAll(io.LimitReader(file, maxDocument)) // what is cut off is no record
 }
 
 // Save implements TokenStore. Readers see the old data or the new, nothing between.
 func (f *FileStore) Save(_ context.Context, key string, data []byte) error {
-	name := f.fileName(key)
+	if err := os.MkdirAll(f.Dir, 0o700); err != nil {
+		return err
+	}
+	dir, err := os.OpenRoot(f.Dir)
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	name := fileName(key)
 	if data == nil {
-		if err := os.Remove(name); !errors.Is(err, os.ErrNotExist) {
+		if err := dir.Remove(name); !errors.Is(err, os.ErrNotExist) {
 			return err
 		}
 		return nil
 	}
-	if err := os.MkdirAll(f.Dir, 0o700); err != nil {
-		return err
-	}
 	temporary := name + "." + newSecret()
-	err := os.WriteFile(temporary, data, 0o600)
-	if err == nil {
-		err = os.Rename(temporary, name)
+	if err = dir.WriteFile(temporary, data, 0o600); err == nil {
+		err = dir.Rename(temporary, name)
 	}
 	if err != nil {
-		_ = os.Remove(temporary)
+		_ = dir.Remove(temporary)
 	}
 	return err
 }
