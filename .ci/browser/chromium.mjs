@@ -24,13 +24,20 @@ export class Chromium {
     return c;
   }
 
-  stop() {
+  // close ends it, with all its processes.
+  async close() {
+    const ended = new Promise((done) => this.#process.on('close', done));
+    await this.send('Browser.close');
+    await ended;
+  }
+
+  kill() {
     this.#process.kill();
   }
 
   send(method, params = {}) {
     const id = ++this.#last;
-    const session = this.#session && !method.startsWith('Target.') ? { sessionId: this.#session } : {};
+    const session = this.#session && !/^(Target|Browser)\./.test(method) ? { sessionId: this.#session } : {};
     this.#process.stdio[3].write(JSON.stringify({ id, method, params, ...session }) + '\0');
     return new Promise((resolve, reject) => this.#calls.set(id, { method, resolve, reject }));
   }

@@ -101,7 +101,7 @@ async function status(url, token) {
 }
 
 const browser = await Chromium.start(`${work}/chromium`);
-process.on('exit', () => browser.stop());
+process.on('exit', () => browser.kill());
 
 // page looks at the page from all sides: it has the heading, and can be used by everybody.
 async function page(name, heading) {
@@ -241,5 +241,6 @@ assert.deepEqual(browser.errors, []);
 for (const secret of secrets) for (const text of printed) assert.ok(!text.includes(secret), `a secret is printed: ${text}`);
 assert.ok(secrets.size >= 6 && existsSync(users) && !readFileSync(users, 'utf8').includes(password));
 await server.stop();
+await browser.close();
 console.log(`   ${secrets.size} secrets were nowhere else`);
 process.exit(0);
