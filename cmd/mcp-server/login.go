@@ -289,7 +289,7 @@ const pageStyle = `
 :root { color-scheme: light dark; }
 body { font: 1rem/1.5 system-ui, sans-serif; max-width: 34rem; margin: 0 auto; padding: 1.5rem 1rem; overflow-wrap: anywhere; }
 h1 { font-size: 1.5rem; line-height: 1.25; }
-label { display: block; font-weight: bold; margin-top: 1rem; }
+label { display: block; font-weight: bold; margin: 1rem 0 .5rem; }
 input { font: inherit; box-sizing: border-box; width: 100%; max-width: 22rem; padding: .5rem; }
 .error { border-left: .3rem solid; padding: .1rem 1rem; }
 button { font: inherit; padding: .6rem 1.5rem; min-width: 8rem; margin: 1.25rem .5rem .5rem 0; }
