@@ -2054,10 +2054,7 @@ func (s *Server) subscribe(ctx context.Context, r *Request, params any) (any, er
 	case full:
 		return nil, Errorf(CodeInternalError, "too many subscriptions: the limit is %d", maxSubscriptions)
 	}
-	if err := s.opts.Subscribe(ctx, r, p.URI); err != nil {
-		return nil, err
-	}
-	ss.mail.hold() // no update before the answer, and none lost after it
+	ss.mail.hold() // no update before the answer, and none lost from now on
 	r.in.after = func(ok bool) {
 		if !ok {
 			ss.unfollow(p.URI)
@@ -2065,11 +2062,17 @@ func (s *Server) subscribe(ctx context.Context, r *Request, params any) (any, er
 		ss.mail.release()
 	}
 	ss.mu.Lock()
-	defer ss.mu.Unlock()
 	if ss.subscribed == nil {
 		ss.subscribed = map[string]bool{}
 	}
 	ss.subscribed[p.URI] = true
+	ss.mu.Unlock()
+	if err := s.opts.Subscribe(ctx, r, p.URI); err != nil {
+		ss.mu.Lock()
+		delete(ss.subscribed, p.URI) // the application does not follow it
+		ss.mu.Unlock()
+		return nil, err
+	}
 	return &EmptyResult{}, nil
 }
 
