@@ -26,7 +26,6 @@ import (
 	"net/http"
 	"reflect"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -927,18 +926,17 @@ type Request struct {
 
 	late *lateTask // the call is, or may become, a task; nil: it will not
 
-	mu       sync.Mutex      // guards the fields below
-	asker    asker           // nil: the client cannot be asked
-	detached bool            // the request is answered, and goes on as a task
-	related  string          // id of the task that is asked for; "": none
-	round    round           // of questions, where the client answers with another request
-	voice    voice           // nil: the request is over
-	token    ID              // for progress; zero: none wanted
-	bucket   bucket          // limits progress
-	progress Progress        // the last one
-	held     bool            // progress was not sent yet
-	asked    int             // questions without a name
-	names    map[string]bool // of the questions so far
+	mu       sync.Mutex // guards the fields below
+	asker    asker      // nil: the client cannot be asked
+	detached bool       // the request is answered, and goes on as a task
+	related  string     // id of the task that is asked for; "": none
+	round    round      // of questions, where the client answers with another request
+	voice    voice      // nil: the request is over
+	token    ID         // for progress; zero: none wanted
+	bucket   bucket     // limits progress
+	progress Progress   // the last one
+	held     bool       // progress was not sent yet
+	asked    int        // questions without a name
 }
 
 var (
@@ -956,6 +954,7 @@ type round struct {
 	answers map[string]json.RawMessage // by name of the question
 	used    map[string]json.RawMessage // of these, what was asked
 	open    []Question                 // without an answer
+	names   map[string]bool            // of all questions so far
 }
 
 // An asker asks the client, in the way of the place where the request runs.
@@ -998,8 +997,11 @@ func (r *Request) Ask(ctx context.Context, questions ...Question) ([]Answer, err
 		if err := q.check(r.rev); err != nil {
 			return nil, err
 		}
-		if err := r.name(q); err != nil {
-			return nil, err
+		if q.Name == "" {
+			r.mu.Lock()
+			r.asked++
+			q.Name = fmt.Sprint(r.asked)
+			r.mu.Unlock()
 		}
 	}
 	if missing != nil && r.rev.alone() {
@@ -1010,27 +1012,6 @@ func (r *Request) Ask(ctx context.Context, questions ...Question) ([]Answer, err
 		return nil, fmt.Errorf("mcp: the client did not declare %s", strings.Join(slices.Compact(missing), ", "))
 	}
 	return asker.ask(ctx, r, list)
-}
-
-// name gives a question its name, which no other of the request may have: it would
-// get the same answer.
-func (r *Request) name(q *Question) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for q.Name == "" {
-		r.asked++
-		if next := strconv.Itoa(r.asked); !r.names[next] {
-			q.Name = next
-		}
-	}
-	if r.names[q.Name] {
-		return fmt.Errorf("mcp: two questions of one request have the name %q", q.Name)
-	}
-	if r.names == nil {
-		r.names = map[string]bool{}
-	}
-	r.names[q.Name] = true
-	return nil
 }
 
 // Elicit asks the person in front of the client; see [Confirm] and [Visit]. The
@@ -2073,10 +2054,7 @@ func (s *Server) subscribe(ctx context.Context, r *Request, params any) (any, er
 	case full:
 		return nil, Errorf(CodeInternalError, "too many subscriptions: the limit is %d", maxSubscriptions)
 	}
-	if err := s.opts.Subscribe(ctx, r, p.URI); err != nil {
-		return nil, err
-	}
-	ss.mail.hold() // no update before the answer, and none lost after it
+	ss.mail.hold() // no update before the answer, and none lost from now on
 	r.in.after = func(ok bool) {
 		if !ok {
 			ss.unfollow(p.URI)
@@ -2084,11 +2062,17 @@ func (s *Server) subscribe(ctx context.Context, r *Request, params any) (any, er
 		ss.mail.release()
 	}
 	ss.mu.Lock()
-	defer ss.mu.Unlock()
 	if ss.subscribed == nil {
 		ss.subscribed = map[string]bool{}
 	}
 	ss.subscribed[p.URI] = true
+	ss.mu.Unlock()
+	if err := s.opts.Subscribe(ctx, r, p.URI); err != nil {
+		ss.mu.Lock()
+		delete(ss.subscribed, p.URI) // the application does not follow it
+		ss.mu.Unlock()
+		return nil, err
+	}
 	return &EmptyResult{}, nil
 }
 

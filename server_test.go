@@ -499,7 +499,7 @@ func TestBUG179Subscriptions(t *testing.T) {
 			server = changing(t, &ServerOptions{
 				Subscribe: func(_ context.Context, r *Request, uri string) error {
 					calls = append(calls, "+"+uri)
-					server.ResourceUpdated(uri) // before the session follows it: for others
+					server.ResourceUpdated(uri) // before it has agreed: told after the answer, if it does
 					if uri == "mem:secret" {
 						return Errorf(4711, "not for you")
 					}
@@ -515,6 +515,7 @@ func TestBUG179Subscriptions(t *testing.T) {
 				< {"jsonrpc":"2.0","id":1,`+done+`
 				> {"jsonrpc":"2.0","id":2,"method":"resources/subscribe","params":{"uri":"mem:a"}}
 				< {"jsonrpc":"2.0","id":2,"result":{}}
+				< {"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"mem:a"}}
 				> {"jsonrpc":"2.0","id":3,"method":"resources/subscribe","params":{"uri":"mem:a"}}
 				< {"jsonrpc":"2.0","id":3,"result":{}}
 				> {"jsonrpc":"2.0","id":4,"method":"tools/call","params":{"name":"do","arguments":{"uri":"mem:a"}}}
@@ -537,6 +538,7 @@ func TestBUG179Subscriptions(t *testing.T) {
 				# a part of what is followed
 				> {"jsonrpc":"2.0","id":12,"method":"resources/subscribe","params":{"uri":"dir:/d/"}}
 				< {"jsonrpc":"2.0","id":12,"result":{}}
+				< {"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"dir:/d/"}}
 				> {"jsonrpc":"2.0","id":13,"method":"tools/call","params":{"name":"do","arguments":{"uri":"dir:/d/x/y"}}}
 				~ {"jsonrpc":"2.0","id":13,`+done+`
 				~ {"jsonrpc":"2.0","method":"notifications/resources/updated","params":{"uri":"dir:/d/x/y"}}

@@ -22,7 +22,10 @@ import (
 	"time"
 )
 
-const maxState = 256 << 10 // bytes of a requestState
+const (
+	maxState     = 256 << 10 // bytes of a requestState
+	maxQuestions = 1000      // of one request
+)
 
 // alone reports whether a message over HTTP is of the stateless era: if its body or
 // its header says so, or nothing else is served.
@@ -127,7 +130,7 @@ func (r *Request) takeAnswers() *Error {
 	p := r.in.params
 	answers, state := p.member("inputResponses"), p.member("requestState")
 	r.asker = replayAsker{}
-	r.round.answers, r.round.used = map[string]json.RawMessage{}, map[string]json.RawMessage{}
+	r.round = round{answers: map[string]json.RawMessage{}, used: map[string]json.RawMessage{}, names: map[string]bool{}}
 	switch {
 	case answers.kind() != kindNone && answers.kind() != kindObject:
 		return Errorf(CodeInvalidParams, "inputResponses must be an object, not %.40s", answers.raw())
@@ -156,9 +159,13 @@ type replayAsker struct{}
 func (replayAsker) ask(_ context.Context, r *Request, questions []Question) ([]Answer, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if len(r.round.names)+len(questions) > maxQuestions {
+		return nil, fmt.Errorf("mcp: more than %d questions in one request", maxQuestions)
+	}
 	answers := make([]Answer, len(questions))
 	for i := range questions {
 		q := &questions[i]
+		q.Name = r.round.nameFor(q.Name)
 		raw, ok := r.round.answers[q.Name]
 		if !ok {
 			r.round.open = append(r.round.open, *q)
@@ -177,6 +184,16 @@ func (replayAsker) ask(_ context.Context, r *Request, questions []Question) ([]A
 		return nil, ErrInputRequired
 	}
 	return answers, nil
+}
+
+// nameFor makes of the name of a question one that no other of the request has.
+func (r *round) nameFor(name string) string {
+	unique := name
+	for n := 2; r.names[unique]; n++ {
+		unique = fmt.Sprintf("%s-%d", name, n)
+	}
+	r.names[unique] = true
+	return unique
 }
 
 // closeStateless makes of a result, or an error, what the era has for it.

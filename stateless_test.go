@@ -575,10 +575,10 @@ func TestStatelessAskRefused(t *testing.T) {
 	call := func(members string) string {
 		return strings.Replace(lone("tools/call", members), "META", canAll, 1)
 	}
-	toolFails := func(text string) string {
-		return gives(`DONE,"content":[{"type":"text","text":` + quoted(text) + `}],"isError":true`)
-	}
-	const askRoots = `{"method":"roots/list","params":{}}`
+	const (
+		askRoots = `{"method":"roots/list","params":{}}`
+		askSure  = `{"method":"elicitation/create","params":{"message":"Sure?","requestedSchema":{"type":"object","properties":{}}}}`
+	)
 	everyWay(t, server,
 		lone("tools/call", `"name":"roots"`), missing("roots", `{"roots":{}}`),
 		lone("tools/call", `"name":"both"`), missing("roots, sampling, sampling.tools", `{"roots":{},"sampling":{"tools":{}}}`),
@@ -587,10 +587,11 @@ func TestStatelessAskRefused(t *testing.T) {
 		strings.Replace(lone("tools/call", `"name":"ask"`), "META", `META<{"elicitation":{"url":{}}}>`, 1), missing("elicitation.form", `{"elicitation":{"form":{}}}`),
 		call(`"name":"swallow"`), gives(`ASK,"inputRequests":{"1":`+askRoots+`},"requestState":"#1"`),
 		call(`"name":"wrapped"`), gives(`ASK,"inputRequests":{"1":`+askRoots+`},"requestState":"#2"`),
-		call(`"name":"counted"`), gives(`ASK,"inputRequests":{"1":`+askRoots+`,"2":`+askRoots+`},"requestState":"#3"`),
+		call(`"name":"counted"`), gives(`ASK,"inputRequests":{"1":`+askRoots+`,"1-2":`+askRoots+`},"requestState":"#3"`),
 		call(`"name":"refuse"`), fails(200, 1001, "no"),
-		call(`"name":"twice"`), toolFails(`mcp: two questions of one request have the name "q"`),
-		call(`"name":"again","inputResponses":{"q":{"action":"accept"}}`), toolFails(`mcp: two questions of one request have the name "q"`),
+		call(`"name":"twice"`), gives(`ASK,"inputRequests":{"q":`+askRoots+`,"q-2":`+askRoots+`},"requestState":"#4"`),
+		call(`"name":"again","inputResponses":{"q":{"action":"accept"}}`), gives(`ASK,"inputRequests":{"q-2":`+askSure+`},"requestState":"#5"`),
+		call(`"name":"again","inputResponses":{"q-2":{"action":"cancel"}},"requestState":"#5"`), gives(`ASK,"inputRequests":{"q-3":`+askSure+`},"requestState":"#6"`),
 		call(`"name":"roots","inputResponses":{"1":12345}`), fails(200, -32602, `inputResponses: "1": mcp: invalid response: want an object, got a number`),
 		call(`"name":"roots","inputResponses":{"1":null}`), fails(200, -32602, `inputResponses: "1": mcp: invalid response: roots: missing`),
 		call(`"name":"ask","inputResponses":{"1":{"action":"accept","content":{"name":5}}}`), fails(200, -32602, `inputResponses: "1": mcp: invalid response: name: want a string, got a number`),
@@ -734,6 +735,28 @@ func TestStateExpires(t *testing.T) {
 		want(t, "openState", errorText(err), c.want)
 	}
 	want(t, "options", errorText(newServer(t, &ServerOptions{StateKeys: [][]byte{[]byte("too short")}}).registered()), "mcp: ServerOptions: a key of StateKeys has at least 16 bytes, not 9")
+}
+
+// A client that answers without end whatever a handler asks is stopped.
+func TestQuestionsAreBounded(t *testing.T) {
+	s := testServer(t, nil)
+	asked := 0
+	addTool(t, s, "until", func(ctx context.Context, r *Request) (string, error) {
+		for {
+			if _, err := r.Elicit(ctx, Confirm("Sure?")); err != nil {
+				return "", err
+			}
+			asked++
+		}
+	})
+	answers := make([]string, 2*maxQuestions)
+	for i := range answers {
+		answers[i] = fmt.Sprintf(`"%d":{"action":"cancel"}`, i)
+	}
+	talk(t, serve(s), modern(`
+		> {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{META<{"elicitation":{}}>,"name":"until","inputResponses":{`+strings.Join(answers, ",")+`}}}
+		< {"jsonrpc":"2.0","id":1,"result":{DONE,"content":[{"type":"text","text":"mcp: more than 1000 questions in one request"}],"isError":true}}`))
+	want(t, "asked", asked, maxQuestions)
 }
 
 // Answers that make a requestState of more than 256 KiB end the request.
