@@ -1585,6 +1585,8 @@ func TestTaskOwners(t *testing.T) {
 		}
 		listen := c.alone(`{"jsonrpc":"2.0","id":17,"method":"subscriptions/listen","params":{`+declared+`,"notifications":{"taskIds":["t1"]}}}`, b)
 		listen.sees(modern(`200 text/event-stream
+			: ok
+
 			data: {"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{SUB(17),"notifications":{}}}`))
 		listen.drop()
 		open(c, a) // another session of the same caller, while the task still runs
@@ -1608,8 +1610,8 @@ func TestTaskHeaders(t *testing.T) {
 			{"jsonrpc":"2.0","id":1,"result":{"resultType":"task",INFO,` + atTasks(Revision20260728, `⟨t1 working 0 0⟩`) + `}}`))
 		for i, method := range []string{"tasks/get", "tasks/cancel", "tasks/update"} {
 			request := fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"%s","params":{%s,"taskId":"t1","inputResponses":{}}}`, 2+i, method, declared)
-			c.alone(request, "Mcp-Name: t2").sees(fmt.Sprintf("400 application/json\n"+`{"jsonrpc":"2.0","id":%d,"error":{"code":-32020,"message":"header Mcp-Name is \"t2\", but the body has \"t1\" as taskId"}}`, 2+i))
-			c.alone(request, "-Mcp-Name").sees(fmt.Sprintf("400 application/json\n"+`{"jsonrpc":"2.0","id":%d,"error":{"code":-32020,"message":"header Mcp-Name is missing; the body has \"t1\" as taskId"}}`, 2+i))
+			c.alone(request, "Mcp-Name: t2").sees(fmt.Sprintf("400 application/json\n"+`{"jsonrpc":"2.0","id":%d,"error":{"code":-32020,"message":"Mcp-Name is \"t2\", but taskId is \"t1\""}}`, 2+i))
+			c.alone(request, "-Mcp-Name").sees(fmt.Sprintf("400 application/json\n"+`{"jsonrpc":"2.0","id":%d,"error":{"code":-32020,"message":"the header Mcp-Name is missing"}}`, 2+i))
 			c.alone(strings.Replace(request, declared, "META", 1)).sees(fmt.Sprintf("400 application/json\n"+`{"jsonrpc":"2.0","id":%d,"error":{"code":-32021,"message":"the client did not declare io.modelcontextprotocol/tasks","data":{"requiredCapabilities":{"extensions":{"io.modelcontextprotocol/tasks":{}}}}}}`, 2+i))
 		}
 		for i, method := range []string{"tasks/result", "tasks/list"} {
@@ -1632,11 +1634,11 @@ func TestTaskShutdown(t *testing.T) {
 		talkHTTP(t, h, nil, func(c *web) {
 			c.alone(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{` + declared + `,"name":"job","arguments":{"ms":5000}}}`).sees(modern(`200 application/json
 				{"jsonrpc":"2.0","id":1,"result":{"resultType":"task",INFO,` + atTasks(Revision20260728, `⟨t1 working 0 0⟩`) + `}}`))
-			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			ctx, cancel := context.WithTimeout(c.t.Context(), patience)
 			defer cancel()
 			start, err := time.Now(), h.Shutdown(ctx)
 			took := time.Since(start)
-			rec, lost := store.Wait(t.Context(), "", "t1", -1)
+			rec, lost := store.Wait(c.t.Context(), "", "t1", -1)
 			must(t, lost)
 			got := fmt.Sprint(took, " ", err, " ", rec.Status, " ", rec.ToolFailed, " ", rec.StatusMessage)
 			want := "5s <nil> completed false "
@@ -1646,7 +1648,7 @@ func TestTaskShutdown(t *testing.T) {
 			if got != want {
 				t.Errorf("got %q, want %q", got, want)
 			}
-			if err := h.host.run(t.Context(), nil); err != errHostEnded {
+			if err := h.host.run(c.t.Context(), nil); err != errHostEnded {
 				t.Errorf("a task begins: %v", err)
 			}
 		})
