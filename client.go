@@ -657,17 +657,18 @@ func versionError(err error) error {
 
 // A clientCall is a call on its way.
 type clientCall struct {
-	method  string
-	params  any
-	offered func(*ServerCapabilities) bool // nil: always
-	tries   int
-	renewed bool            // a new session was opened for it
-	visited map[string]bool // ids of visits that the person agreed to
-	created value           // the task that the call has become; zero: none
-	task    *TaskMetadata   // asks for a task (2025-11-25)
-	reports bool            // progress of the task is kept for who will wait for it
-	id      ID              // of the last try
-	round   *clientRound    // in the stateless era: what the server wanted; nil: nothing yet
+	method    string
+	params    any
+	offered   func(*ServerCapabilities) bool // nil: always
+	tries     int
+	renewed   bool            // a new session was opened for it
+	visited   map[string]bool // ids of visits that the person agreed to
+	created   value           // the task that the call has become; zero: none
+	task      *TaskMetadata   // asks for a task (2025-11-25)
+	meanwhile string          // a text for the model to go on with
+	reports   bool            // progress of the task is kept for who will wait for it
+	id        ID              // of the last try
+	round     *clientRound    // in the stateless era: what the server wanted; nil: nothing yet
 }
 
 // A clientRound is what a call carries when it is made again.
@@ -847,7 +848,7 @@ func (cs *ClientSession) callOptions() callOptions {
 func (sessionEra) settle(ctx context.Context, cs *ClientSession, c *clientCall, v value, err error) (bool, error) {
 	if err == nil {
 		if c.task != nil {
-			c.created = v.member("task")
+			c.created, c.meanwhile = v.member("task"), v.member("_meta").member(metaImmediate).str()
 		}
 		return false, nil
 	}

@@ -1289,8 +1289,7 @@ func (cs *ClientSession) StartTool(ctx context.Context, name string, args any, t
 	if err := decode(call.created, &task); err != nil {
 		return nil, nil, fmt.Errorf("%w: %s: %w", ErrInvalidResponse, call.method, err)
 	}
-	return &ClientTask{ID: task.TaskID, cs: cs, tool: name, token: call.id,
-		ImmediateResponse: call.created.ix.root().member("_meta").member(metaImmediate).str()}, nil, nil
+	return &ClientTask{ID: task.TaskID, ImmediateResponse: call.meanwhile, cs: cs, tool: name, token: call.id}, nil, nil
 }
 
 // CallTool calls a tool. args is anything that encodes to a JSON object; nil: no

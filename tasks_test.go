@@ -5,11 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -1140,4 +1142,649 @@ func TestBUG197TaskPanics(t *testing.T) {
 		}
 		must(t, AddTool(s, &Tool{Name: "other"}, works))
 	})
+}
+
+// taskCall calls a tool of a scripted server and notes what comes of it.
+func taskCall(t *testing.T, rev string, opts *ClientOptions, use func(ctx context.Context, cs *ClientSession) (*CallToolResult, error), want string) func(context.Context, Conn) {
+	o := ClientOptions{}
+	if opts != nil {
+		o = *opts
+	}
+	o.Revisions = []string{rev}
+	return asClient(t, &o, func(ctx context.Context, cs *ClientSession) {
+		if rev == Revision20251125 {
+			if _, err := cs.ListTools(ctx, nil); err != nil {
+				t.Errorf("ListTools: %v", err)
+			}
+		}
+		r, err := use(ctx, cs)
+		got := errorText(err)
+		if r != nil {
+			got = strings.TrimSpace(r.Text() + " " + got)
+		}
+		if got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	})
+}
+
+// listsTasks opens a session with a scripted server of 2025-11-25, which lists a tool
+// of each kind.
+func listsTasks(caps, offers string) string {
+	return shakeHands(Revision20251125, caps, offers) + `< {"jsonrpc":"2.0","id":2,"method":"tools/list","params":{}}
+		> {"jsonrpc":"2.0","id":2,"result":{"tools":[{"name":"must","inputSchema":{"type":"object"},"execution":{"taskSupport":"required"}},{"name":"may","inputSchema":{"type":"object"},"execution":{"taskSupport":"optional"}},{"name":"never","inputSchema":{"type":"object"},"execution":{"taskSupport":"forbidden"}},{"name":"plain","inputSchema":{"type":"object"}}]}}
+		`
+}
+
+// aTask are the members of a scripted task that is kept for two seconds.
+func aTask(status string) string {
+	return `"taskId":"t","status":"` + status + `","createdAt":"2000-01-01T00:00:00Z","lastUpdatedAt":"2000-01-01T00:00:00Z","ttl":2000,"pollInterval":500`
+}
+
+const scriptedTasks = `{"tools":{},"tasks":{"list":{},"cancel":{},"requests":{"tools":{"call":{}}}}}`
+
+// FEAT-392 FEAT-453
+func TestBUG199ClientPolls(t *testing.T) {
+	const get = `"method":"tasks/get","params":{"taskId":"t"}}`
+	call := func(ctx context.Context, cs *ClientSession) (*CallToolResult, error) {
+		return cs.CallTool(ctx, "must", nil)
+	}
+	begin := listsTasks(`{}`, scriptedTasks) + `
+		< {"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"must","task":{}}}
+		> {"jsonrpc":"2.0","id":3,"result":{"task":{` + aTask("working") + `}}}
+		`
+	polls := func(ids ...int) (script string) {
+		for i, id := range ids {
+			if i > 0 {
+				script += "\n. 499ms\n. 1ms"
+			}
+			script += fmt.Sprintf("\n< "+`{"jsonrpc":"2.0","id":%d,%s`+"\n> "+`{"jsonrpc":"2.0","id":%[1]d,"result":{%[3]s}}`, id, get, aTask("working"))
+		}
+		return script
+	}
+	talk(t, taskCall(t, Revision20251125, nil, call, "mcp: task t is working after the 2s that the server wants to keep it"), begin+polls(4, 5, 6, 7, 8)+`
+		< {"jsonrpc":"2.0","id":9,"method":"tasks/cancel","params":{"taskId":"t"}}
+		> {"jsonrpc":"2.0","id":9,"result":{`+aTask("cancelled")+`}}
+	`)
+	// FEAT-402 FEAT-412 FEAT-470: who does not wait any more cancels the task, not the request.
+	talk(t, taskCall(t, Revision20251125, nil, func(ctx context.Context, cs *ClientSession) (*CallToolResult, error) {
+		ctx, cancel := context.WithTimeout(ctx, 700*time.Millisecond)
+		defer cancel()
+		return call(ctx, cs)
+	}, "context deadline exceeded"), begin+polls(4, 5)+`
+		. 200ms
+		< {"jsonrpc":"2.0","id":6,"method":"tasks/cancel","params":{"taskId":"t"}}
+		> {"jsonrpc":"2.0","id":6,"result":{`+aTask("cancelled")+`}}
+	`)
+}
+
+// FEAT-367 FEAT-369 FEAT-371 FEAT-376 FEAT-381 FEAT-384 FEAT-395 FEAT-397
+func TestClientStartsTask(t *testing.T) {
+	start := func(tool string) func(ctx context.Context, cs *ClientSession) (*CallToolResult, error) {
+		return func(ctx context.Context, cs *ClientSession) (*CallToolResult, error) {
+			task, r, err := cs.StartTool(ctx, tool, nil, time.Minute)
+			if task == nil {
+				return r, err
+			}
+			if r != nil || err != nil {
+				t.Errorf("a task, and %v, %v", r, err)
+			}
+			return task.Result(ctx)
+		}
+	}
+	const done = `{"content":[{"type":"text","text":"done"}]}`
+	for _, tool := range []string{"never", "plain", "unknown"} {
+		talk(t, taskCall(t, Revision20251125, nil, start(tool), "done"), listsTasks(`{}`, scriptedTasks)+`
+			< {"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"`+tool+`"}}
+			> {"jsonrpc":"2.0","id":3,"result":`+done+`}`)
+	}
+	for _, offers := range []string{`{"tools":{}}`, `{"tools":{},"tasks":{"requests":{}}}`, `{"tools":{},"tasks":{"requests":{"tools":{}}}}`} {
+		talk(t, taskCall(t, Revision20251125, nil, start("must"), "done"), listsTasks(`{}`, offers)+`
+			< {"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"must"}}
+			> {"jsonrpc":"2.0","id":3,"result":`+done+`}`)
+	}
+	const call = `
+		< {"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"name":"may","task":{"ttl":60000}}}
+		`
+	for name, tt := range map[string]struct{ script, want string }{
+		"answered at once": {`> {"jsonrpc":"2.0","id":3,"result":` + done + `}`, "done"},
+		"refused":          {`> {"jsonrpc":"2.0","id":3,"error":{"code":-32602,"message":"no"}}`, "mcp: tools/call: no (code -32602)"},
+		"no id":            {`> {"jsonrpc":"2.0","id":3,"result":{"task":{"status":"working"}}}`, "mcp: invalid response: tools/call: taskId: missing"},
+		"done": {`> {"jsonrpc":"2.0","id":3,"result":{"task":{` + aTask("completed") + `}}}
+			< {"jsonrpc":"2.0","id":4,"method":"tasks/get","params":{"taskId":"t"}}
+			> {"jsonrpc":"2.0","id":4,"result":{` + aTask("completed") + `}}
+			< {"jsonrpc":"2.0","id":5,"method":"tasks/result","params":{"taskId":"t"}}
+			> {"jsonrpc":"2.0","id":5,"result":` + done + `}`, "done"},
+		"failed": {`> {"jsonrpc":"2.0","id":3,"result":{"task":{` + aTask("working") + `}}}
+			< {"jsonrpc":"2.0","id":4,"method":"tasks/get","params":{"taskId":"t"}}
+			> {"jsonrpc":"2.0","id":4,"result":{` + aTask("failed") + `}}
+			< {"jsonrpc":"2.0","id":5,"method":"tasks/result","params":{"taskId":"t"}}
+			> {"jsonrpc":"2.0","id":5,"error":{"code":-5,"message":"broken"}}`, "mcp: tasks/result: broken (code -5)"},
+		"gone": {`> {"jsonrpc":"2.0","id":3,"result":{"task":{` + aTask("working") + `}}}
+			< {"jsonrpc":"2.0","id":4,"method":"tasks/get","params":{"taskId":"t"}}
+			> {"jsonrpc":"2.0","id":4,"error":{"code":-32602,"message":"no such task"}}`, "mcp: tasks/get: no such task (code -32602)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			talk(t, taskCall(t, Revision20251125, nil, start("may"), tt.want), listsTasks(`{}`, scriptedTasks)+call+tt.script)
+		})
+	}
+}
+
+// ann is the answer to nameForm.
+var ann = &ElicitResult{Action: "accept", Content: json.RawMessage(`{"name":"Ann"}`)}
+
+// What the task asks is answered, and what it reports is told, as it comes.
+// FEAT-392 FEAT-400 FEAT-401 FEAT-404 FEAT-383
+func TestClientTaskAsks(t *testing.T) {
+	var reports []string
+	o := &ClientOptions{Elicit: func(context.Context, *ClientSession, *ElicitParams) (*ElicitResult, error) {
+		return ann, nil
+	}}
+	const related = `"_meta":{"io.modelcontextprotocol/related-task":{"taskId":"t"}}`
+	talk(t, taskCall(t, Revision20251125, o, func(ctx context.Context, cs *ClientSession) (*CallToolResult, error) {
+		cs = cs.With(CallOptions{Progress: func(p Progress) { reports = append(reports, fmt.Sprint(p.Value)) }})
+		task, _, err := cs.StartTool(ctx, "may", nil, 0)
+		if err != nil {
+			return nil, err
+		}
+		reports = append(reports, task.ImmediateResponse)
+		return task.Result(ctx)
+	}, "done"), listsTasks(`{"elicitation":{"form":{}}}`, scriptedTasks)+`
+		< {"jsonrpc":"2.0","id":3,"method":"tools/call","params":{"_meta":{"progressToken":3},"name":"may","task":{}}}
+		> {"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":3,"progress":1,`+related+`}}
+		> {"jsonrpc":"2.0","id":3,"result":{"_meta":{"io.modelcontextprotocol/model-immediate-response":"Go on."},"task":{`+aTask("working")+`}}}
+		< {"jsonrpc":"2.0","id":4,"method":"tasks/get","params":{"taskId":"t"}}
+		> {"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":3,"progress":2,`+related+`}}
+		> {"jsonrpc":"2.0","id":4,"result":{`+aTask("working")+`}}
+		. 500ms
+		< {"jsonrpc":"2.0","id":5,"method":"tasks/get","params":{"taskId":"t"}}
+		> {"jsonrpc":"2.0","id":5,"result":{`+aTask("input_required")+`}}
+		< {"jsonrpc":"2.0","id":6,"method":"tasks/result","params":{"taskId":"t"}}
+		> {"jsonrpc":"2.0","id":1,"method":"elicitation/create","params":{`+nameQuestion+`,`+related+`}}
+		< {"jsonrpc":"2.0","id":1,"result":{`+related+`,"action":"accept","content":{"name":"Ann"}}}
+		> {"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":3,"progress":3,`+related+`}}
+		> {"jsonrpc":"2.0","id":6,"result":{`+related+`,"content":[{"type":"text","text":"done"}]}}
+	`)
+	if got := strings.Join(reports, " "); got != "1 Go on. 2 3" {
+		t.Errorf("reports %q", got)
+	}
+}
+
+// FEAT-405 FEAT-408 FEAT-423
+func TestClientListsTasks(t *testing.T) {
+	talk(t, taskCall(t, Revision20251125, nil, func(ctx context.Context, cs *ClientSession) (*CallToolResult, error) {
+		var ids []string
+		for task, err := range cs.Tasks(ctx) {
+			if err != nil {
+				return nil, err
+			}
+			ids = append(ids, fmt.Sprint(task.TaskID, " ", task.Status, " ", task.TTL.Duration(), " ", *task.PollInterval))
+		}
+		return &CallToolResult{Content: says(strings.Join(ids, ", "))}, cs.Task("t2").Cancel(ctx)
+	}, `t working 2s 500, t completed 2s 500 mcp: tasks/cancel: no (code -32602)`), listsTasks(`{}`, scriptedTasks)+`
+		< {"jsonrpc":"2.0","id":3,"method":"tasks/list","params":{}}
+		> {"jsonrpc":"2.0","id":3,"result":{"tasks":[{`+aTask("working")+`},{"taskId":7}],"nextCursor":"c"}}
+		< {"jsonrpc":"2.0","id":4,"method":"tasks/list","params":{"cursor":"c"}}
+		> {"jsonrpc":"2.0","id":4,"result":{"tasks":[{`+aTask("completed")+`}]}}
+		< {"jsonrpc":"2.0","id":5,"method":"tasks/cancel","params":{"taskId":"t2"}}
+		> {"jsonrpc":"2.0","id":5,"error":{"code":-32602,"message":"no"}}
+	`)
+	talk(t, taskCall(t, Revision20251125, nil, func(ctx context.Context, cs *ClientSession) (*CallToolResult, error) {
+		_, err := cs.ListTasks(ctx, nil)
+		return nil, errors.Join(err, cs.Task("t").Cancel(ctx))
+	}, "mcp: the server does not offer tasks/list\nmcp: the server does not offer tasks/cancel"), listsTasks(`{}`, `{"tools":{},"tasks":{"requests":{"tools":{"call":{}}}}}`))
+}
+
+// newestHello opens a conversation of a client of 2026-07-28, whose requests say meta.
+func newestHello(meta string) string {
+	return `< {"jsonrpc":"2.0","id":1,"method":"server/discover","params":{` + meta + `}}
+		> {"jsonrpc":"2.0","id":1,"result":{"resultType":"complete","ttlMs":0,"cacheScope":"private","supportedVersions":["2026-07-28"],"capabilities":{"tools":{},"extensions":{"io.modelcontextprotocol/tasks":{}}}}}
+		`
+}
+
+// FEAT-423 FEAT-428 FEAT-429 FEAT-442 FEAT-450 FEAT-464 FEAT-465 FEAT-446 FEAT-447
+func TestClientTaskExtension(t *testing.T) {
+	const (
+		meta   = `"_meta":{"io.modelcontextprotocol/clientCapabilities":{"elicitation":{"form":{}},"extensions":{"io.modelcontextprotocol/tasks":{}}},"io.modelcontextprotocol/clientInfo":{"name":"t","version":"0"},"io.modelcontextprotocol/protocolVersion":"2026-07-28"}`
+		call   = `< {"jsonrpc":"2.0","id":2,"method":"tools/call","params":{` + meta + `,"name":"tool"}}` + "\n"
+		ask    = `{"method":"elicitation/create","params":{` + nameQuestion + `}}`
+		answer = `{"action":"accept","content":{"name":"Ann"}}`
+	)
+	task := func(status, more string) string {
+		return strings.NewReplacer(`"ttl"`, `"ttlMs"`, `"pollInterval"`, `"pollIntervalMs"`).Replace(aTask(status)) + more
+	}
+	created := func(status string) string {
+		return `> {"jsonrpc":"2.0","id":2,"result":{"resultType":"task",` + task(status, "") + `}}` + "\n"
+	}
+	get := func(id int, status, more string) string {
+		return fmt.Sprintf(`< {"jsonrpc":"2.0","id":%d,"method":"tasks/get","params":{%s,"taskId":"t"}}`+"\n"+`> {"jsonrpc":"2.0","id":%[1]d,"result":{"resultType":"complete",%[3]s}}`+"\n", id, meta, task(status, more))
+	}
+	cancel := func(id int) string {
+		return fmt.Sprintf(`< {"jsonrpc":"2.0","id":%d,"method":"tasks/cancel","params":{%s,"taskId":"t"}}`+"\n"+`> {"jsonrpc":"2.0","id":%[1]d,"result":{"resultType":"complete"}}`, id, meta)
+	}
+	const done = `,"result":{"content":[{"type":"text","text":"done"}]}`
+	for name, tt := range map[string]struct{ script, want string }{
+		"no task":              {`> {"jsonrpc":"2.0","id":2,"result":{"resultType":"complete","content":[{"type":"text","text":"plain"}]}}`, "plain"},
+		"completed":            {created("working") + get(3, "working", "") + ". 500ms\n" + get(4, "completed", `,"result":{"resultType":"complete","content":[{"type":"text","text":"done"}]}`), "done"},
+		"at once":              {created("completed") + get(3, "completed", done), "done"},
+		"failed":               {created("failed") + get(3, "failed", `,"error":{"code":-7,"message":"no","data":1}`), "mcp: task t: no (code -7)"},
+		"failed without error": {created("failed") + get(3, "failed", ``), "mcp: task t: mcp: invalid response: it failed without an error"},
+		"cancelled":            {created("working") + get(3, "cancelled", `,"statusMessage":"enough"`), "mcp: task t: mcp: cancelled by the peer: enough"},
+		"no result":            {created("working") + get(3, "completed", ``), "mcp: invalid response: the result of task t: missing"},
+		"never ends": {created("working") + get(3, "working", "") + ". 500ms\n" + get(4, "working", "") + ". 500ms\n" + get(5, "working", "") + ". 500ms\n" + get(6, "working", "") + ". 500ms\n" + get(7, "working", "") + cancel(8),
+			"mcp: task t is working after the 2s that the server wants to keep it"},
+		"asks": {created("input_required") + get(3, "input_required", `,"inputRequests":{"1":`+ask+`}`) +
+			`< {"jsonrpc":"2.0","id":4,"method":"tasks/update","params":{` + meta + `,"taskId":"t","inputResponses":{"1":` + answer + `}}}
+			> {"jsonrpc":"2.0","id":4,"result":{"resultType":"complete"}}
+			. 500ms
+			` + get(5, "input_required", `,"inputRequests":{"1":`+ask+`}`) + ". 500ms\n" + get(6, "completed", done), "done 1"},
+		"asks in the call and in the task": {`> {"jsonrpc":"2.0","id":2,"result":{"resultType":"input_required","inputRequests":{"1":` + ask + `}}}
+			< {"jsonrpc":"2.0","id":3,"method":"tools/call","params":{` + meta + `,"name":"tool","inputResponses":{"1":` + answer + `}}}
+			> {"jsonrpc":"2.0","id":3,"result":{"resultType":"task",` + task("working", "") + `}}
+			` + get(4, "input_required", `,"inputRequests":{"1":`+ask+`}`) + `
+			< {"jsonrpc":"2.0","id":5,"method":"tasks/update","params":{` + meta + `,"taskId":"t","inputResponses":{"1":` + answer + `}}}
+			> {"jsonrpc":"2.0","id":5,"result":{"resultType":"complete"}}
+			. 500ms
+			` + get(6, "completed", done), "done 2"},
+		"asks what cannot be answered": {created("working") + get(3, "input_required", `,"inputRequests":{"1":{"method":"roots/list"}}`) + cancel(4),
+			`mcp: task t: the server asks for "1": mcp: invalid response: the client did not declare roots`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			asked := 0
+			o := &ClientOptions{Elicit: func(context.Context, *ClientSession, *ElicitParams) (*ElicitResult, error) {
+				asked++
+				return ann, nil
+			}}
+			talk(t, taskCall(t, Revision20260728, o, func(ctx context.Context, cs *ClientSession) (*CallToolResult, error) {
+				r, err := cs.CallTool(ctx, "tool", nil)
+				if asked > 0 {
+					r.Content = append(r.Content, says(fmt.Sprint(" ", asked))...)
+				}
+				return r, err
+			}, strings.Replace(tt.want, "done ", "done\n ", 1)), newestHello(meta)+call+tt.script)
+		})
+	}
+	// FEAT-429, and where the client does not take tasks
+	for _, o := range []*ClientOptions{{}, {NoTasks: true}} {
+		said, want := `"extensions":{"io.modelcontextprotocol/tasks":{}}`, `mcp: invalid response: prompts/get: resultType is "task"`
+		method, params := "prompts/get", `"name":"p"`
+		if o.NoTasks {
+			said, want, method = ``, `mcp: invalid response: tools/call: resultType is "task"`, "tools/call"
+		}
+		meta := `"_meta":{"io.modelcontextprotocol/clientCapabilities":{` + said + `},"io.modelcontextprotocol/clientInfo":{"name":"t","version":"0"},"io.modelcontextprotocol/protocolVersion":"2026-07-28"}`
+		talk(t, taskCall(t, Revision20260728, o, func(ctx context.Context, cs *ClientSession) (*CallToolResult, error) {
+			if o.NoTasks {
+				return cs.CallTool(ctx, "p", nil)
+			}
+			_, err := cs.With(CallOptions{Force: true}).GetPrompt(ctx, "p", nil)
+			return nil, err
+		}, want), newestHello(meta)+`
+			< {"jsonrpc":"2.0","id":2,"method":"`+method+`","params":{`+meta+`,`+params+`}}
+			> {"jsonrpc":"2.0","id":2,"result":{"resultType":"task",`+task("working", "")+`}}
+		`)
+	}
+}
+
+// clientTask are the members of a task that a client runs.
+const clientTask = `"taskId":"t1","status":"%s","createdAt":"2000-01-01T00:00:00Z","lastUpdatedAt":"2000-01-01T00:00:0%dZ","ttl":3600000,"pollInterval":1000`
+
+// A client runs what a server asks as tasks.
+// FEAT-365 FEAT-366 FEAT-368 FEAT-421 FEAT-379 FEAT-388 FEAT-394 FEAT-395 FEAT-396 FEAT-401 FEAT-405 FEAT-408 FEAT-415
+func TestClientRunsTasks(t *testing.T) {
+	task := func(status string, second int) string { return fmt.Sprintf(clientTask, status, second) }
+	o := &ClientOptions{Revisions: []string{Revision20251125}, Tasks: &TaskOptions{Store: numberedTasks()},
+		Elicit: func(ctx context.Context, _ *ClientSession, p *ElicitParams) (*ElicitResult, error) {
+			select {
+			case <-time.After(3 * time.Second):
+				return ann, nil
+			case <-ctx.Done():
+				return nil, context.Cause(ctx)
+			}
+		},
+		Sample: func(_ context.Context, _ *ClientSession, p *CreateMessageParams) (*CreateMessageResult, error) {
+			if p.MaxTokens == 13 {
+				panic("unlucky")
+			}
+			return &CreateMessageResult{Meta: Meta{"k": "v"}, Role: RoleAssistant, Model: "m", Content: says("hi")}, nil
+		}}
+	const sample = `"method":"sampling/createMessage","params":{"messages":[{"role":"user","content":{"type":"text","text":"hi"}}],"maxTokens":`
+	const missing = `"error":{"code":-32602,"message":"no such task, or not any more"}}`
+	talk(t, asClient(t, o, nil), shakeHands(Revision20251125, `{"sampling":{},"elicitation":{"form":{}},"tasks":{"list":{},"cancel":{},"requests":{"sampling":{"createMessage":{}},"elicitation":{"create":{}}}}}`, `{}`)+`
+		> {"jsonrpc":"2.0","id":1,"method":"elicitation/create","params":{`+nameQuestion+`,"task":{}}}
+		< {"jsonrpc":"2.0","id":1,"result":{"task":{`+task("working", 0)+`}}}
+		> {"jsonrpc":"2.0","id":2,"method":"tasks/get","params":{"taskId":"t1"}}
+		< {"jsonrpc":"2.0","id":2,"result":{`+task("working", 0)+`}}
+		> {"jsonrpc":"2.0","id":3,"method":"tasks/result","params":{"taskId":"t1"}}
+		. 3s
+		~ {"jsonrpc":"2.0","method":"notifications/tasks/status","params":{`+task("completed", 3)+`}}
+		~ {"jsonrpc":"2.0","id":3,"result":{`+related1+`,"action":"accept","content":{"name":"Ann"}}}
+		> {"jsonrpc":"2.0","id":4,"method":"tasks/list"}
+		< {"jsonrpc":"2.0","id":4,"result":{"tasks":[{`+task("completed", 3)+`}]}}
+		> {"jsonrpc":"2.0","id":5,"method":"tasks/cancel","params":{"taskId":"t1"}}
+		< {"jsonrpc":"2.0","id":5,"error":{"code":-32602,"message":"the task is over, and cannot be cancelled"}}
+		> {"jsonrpc":"2.0","id":6,"method":"tasks/get","params":{"taskId":"x"}}
+		< {"jsonrpc":"2.0","id":6,`+missing+`
+		> {"jsonrpc":"2.0","id":7,"method":"tasks/get","params":{}}
+		< {"jsonrpc":"2.0","id":7,"error":{"code":-32602,"message":"tasks/get: invalid parameters: taskId: missing"}}
+		> {"jsonrpc":"2.0","id":8,"method":"roots/list","params":{"task":{}}}
+		< {"jsonrpc":"2.0","id":8,"error":{"code":-32601,"message":"Roots not supported"}}
+		> {"jsonrpc":"2.0","id":9,`+sample+`5}}
+		< {"jsonrpc":"2.0","id":9,"result":{"_meta":{"k":"v"},"role":"assistant","content":{"type":"text","text":"hi"},"model":"m"}}
+		> {"jsonrpc":"2.0","id":10,`+sample+`5,"task":{}}}
+		< {"jsonrpc":"2.0","id":10,"result":{"task":{"taskId":"t2","status":"working","createdAt":"2000-01-01T00:00:03Z","lastUpdatedAt":"2000-01-01T00:00:03Z","ttl":3600000,"pollInterval":1000}}}
+		< {"jsonrpc":"2.0","method":"notifications/tasks/status","params":{"taskId":"t2","status":"completed","createdAt":"2000-01-01T00:00:03Z","lastUpdatedAt":"2000-01-01T00:00:03Z","ttl":3600000,"pollInterval":1000}}
+		> {"jsonrpc":"2.0","id":11,"method":"tasks/result","params":{"taskId":"t2"}}
+		< {"jsonrpc":"2.0","id":11,"result":{"_meta":{"io.modelcontextprotocol/related-task":{"taskId":"t2"},"k":"v"},"role":"assistant","content":{"type":"text","text":"hi"},"model":"m"}}
+		> {"jsonrpc":"2.0","id":12,`+sample+`13,"task":{}}}
+		< {"jsonrpc":"2.0","id":12,"result":{"task":{"taskId":"t3","status":"working","createdAt":"2000-01-01T00:00:03Z","lastUpdatedAt":"2000-01-01T00:00:03Z","ttl":3600000,"pollInterval":1000}}}
+		< {"jsonrpc":"2.0","method":"notifications/tasks/status","params":{"taskId":"t3","status":"failed","statusMessage":"internal error","createdAt":"2000-01-01T00:00:03Z","lastUpdatedAt":"2000-01-01T00:00:03Z","ttl":3600000,"pollInterval":1000}}
+		> {"jsonrpc":"2.0","id":13,"method":"tasks/result","params":{"taskId":"t3"}}
+		< {"jsonrpc":"2.0","id":13,"error":{"code":-32603,"message":"internal error"}}
+		> {"jsonrpc":"2.0","id":14,"method":"elicitation/create","params":{`+nameQuestion+`,"task":{}}}
+		< {"jsonrpc":"2.0","id":14,"result":{"task":{"taskId":"t4","status":"working","createdAt":"2000-01-01T00:00:03Z","lastUpdatedAt":"2000-01-01T00:00:03Z","ttl":3600000,"pollInterval":1000}}}
+		> {"jsonrpc":"2.0","id":15,"method":"tasks/cancel","params":{"taskId":"t4"}}
+		< {"jsonrpc":"2.0","id":15,"result":{"taskId":"t4","status":"cancelled","statusMessage":"cancelled by the requestor","createdAt":"2000-01-01T00:00:03Z","lastUpdatedAt":"2000-01-01T00:00:03Z","ttl":3600000,"pollInterval":1000}}
+		> {"jsonrpc":"2.0","id":16,"method":"elicitation/create","params":{`+nameQuestion+`,"task":{}}}
+		< {"jsonrpc":"2.0","id":16,"result":{"task":{"taskId":"t5","status":"working","createdAt":"2000-01-01T00:00:03Z","lastUpdatedAt":"2000-01-01T00:00:03Z","ttl":3600000,"pollInterval":1000}}}
+	`)
+	// Without the option task means nothing, and there are no tasks. FEAT-402
+	o = &ClientOptions{Revisions: []string{Revision20251125}, Elicit: func(context.Context, *ClientSession, *ElicitParams) (*ElicitResult, error) { return ann, nil }}
+	talk(t, asClient(t, o, nil), shakeHands(Revision20251125, `{"elicitation":{"form":{}}}`, `{}`)+`
+		> {"jsonrpc":"2.0","id":1,"method":"elicitation/create","params":{`+nameQuestion+`,"task":{},`+related1+`}}
+		< {"jsonrpc":"2.0","id":1,"result":{`+related1+`,"action":"accept","content":{"name":"Ann"}}}
+		> {"jsonrpc":"2.0","id":2,"method":"tasks/get","params":{"taskId":"t1"}}
+		< {"jsonrpc":"2.0","id":2,"error":{"code":-32601,"message":"method \"tasks/get\" is not offered by this client"}}
+		> {"jsonrpc":"2.0","id":3,"method":"tasks/list"}
+		< {"jsonrpc":"2.0","id":3,"error":{"code":-32601,"message":"method \"tasks/list\" is not offered by this client"}}
+	`)
+}
+
+// A server asks for an answer as a task, where the client can do that.
+// FEAT-366 FEAT-367 FEAT-421
+func TestQuestionAsTask(t *testing.T) {
+	minute := Milliseconds(60000)
+	s := asks(t, nil, func(ctx context.Context, r *Request) (string, error) {
+		ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+		defer cancel()
+		answers, err := r.Ask(ctx, Question{Elicit: nameForm, Task: &TaskMetadata{TTL: &minute}})
+		if err != nil {
+			return "", err
+		}
+		return string(answers[0].Elicit.Content), nil
+	})
+	const ask = `
+		> {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"ask"}}
+		`
+	can := hello(Revision20251125, `{"elicitation":{},"tasks":{"requests":{"elicitation":{"create":{}}}}}`) + ask +
+		`< {"jsonrpc":"2.0","id":1,"method":"elicitation/create","params":{` + nameQuestion + `,"task":{"ttl":60000}}}
+		`
+	created := can + `> {"jsonrpc":"2.0","id":1,"result":{"task":{` + aTask("working") + `}}}
+		< {"jsonrpc":"2.0","id":2,"method":"tasks/result","params":{"taskId":"t"}}
+		`
+	const says = `
+		< {"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"{\"name\":\"Ann\"}"}]}}`
+	for name, script := range map[string]string{
+		"a task":  created + `> {"jsonrpc":"2.0","id":2,"result":{"action":"accept","content":{"name":"Ann"}}}` + says,
+		"at once": can + `> {"jsonrpc":"2.0","id":1,"result":{"action":"accept","content":{"name":"Ann"}}}` + says,
+		"not declared": hello(Revision20251125, `{"elicitation":{},"tasks":{"requests":{"sampling":{"createMessage":{}}}}}`) + ask + `
+			< {"jsonrpc":"2.0","id":1,"method":"elicitation/create","params":{` + nameQuestion + `}}
+			> {"jsonrpc":"2.0","id":1,"result":{"action":"accept","content":{"name":"Ann"}}}` + says,
+		"refused": created + `> {"jsonrpc":"2.0","id":2,"error":{"code":-1,"message":"busy"}}
+			< {"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"mcp: elicitation/create: busy (code -1)"}],"isError":true}}`,
+		"too late": created + `. 10s
+			~ {"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":2,"reason":"mcp: tasks/result: context deadline exceeded"}}
+			~ {"jsonrpc":"2.0","id":3,"method":"tasks/cancel","params":{"taskId":"t"}}
+			> {"jsonrpc":"2.0","id":3,"result":{` + aTask("cancelled") + `}}
+			< {"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"mcp: tasks/result: context deadline exceeded"}],"isError":true}}`,
+	} {
+		t.Run(name, func(t *testing.T) { talk(t, serve(s), script) })
+	}
+}
+
+// identified is a handler that takes the token for the name of the caller.
+func identified(s *Server) *HTTPHandler {
+	return &HTTPHandler{Server: s, Authorize: func(r *http.Request) (*Identity, error) {
+		return &Identity{Issuer: "i", Subject: r.Header.Get("Authorization")}, nil
+	}}
+}
+
+// A task is its caller's, whichever session asks for it, and unknown to others.
+// FEAT-393 FEAT-405 FEAT-406 FEAT-407 FEAT-415 FEAT-416 FEAT-418 FEAT-436 FEAT-443 FEAT-451 AUTH-295 AUTH-298 AUTH-299 HOSTILE-56
+func TestTaskOwners(t *testing.T) {
+	h := identified(taskServer(t, nil))
+	const missing = `,"error":{"code":-32602,"message":"no such task, or not any more"}}`
+	open := func(c *web, who string) {
+		t.Helper()
+		c.session, c.rev = "", ""
+		c.post(strings.Replace(initializeA, "2025-11-25", Revision20251125, 1), who).sees(`200 application/json
+			Mcp-Session-Id: *
+			{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{"logging":{},"tools":{"listChanged":true},"tasks":{"list":{},"cancel":{},"requests":{"tools":{"call":{}}}}},"serverInfo":{"name":"test","version":"1"}}}`)
+		c.rev = Revision20251125
+		c.post(`{"jsonrpc":"2.0","method":"notifications/initialized"}`, who).sees(`202`)
+	}
+	ask := func(method string, id int, params string) string {
+		return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tasks/%s","params":{%s}}`, id, method, params)
+	}
+	is := func(id int, result string) string {
+		return fmt.Sprintf("200 application/json\n"+`{"jsonrpc":"2.0","id":%d,"result":{%s}}`, id, atTasks(Revision20251125, result))
+	}
+	const a, b = "Authorization: a", "Authorization: b"
+	declared := `META<{"extensions":{"io.modelcontextprotocol/tasks":{}}}>`
+	talkHTTP(t, h, nil, func(c *web) {
+		open(c, a)
+		c.post(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"job","arguments":{"ms":2000},"task":{}}}`, a).sees(is(2, `"task":{⟨t1 working 0 0⟩}`))
+		c.send("DELETE", "", a).sees(`204`)
+		open(c, b)
+		for i, method := range []string{"get", "result", "cancel"} {
+			c.post(ask(method, 10+i, `"taskId":"t1"`), b).sees(fmt.Sprintf("200 application/json\n"+`{"jsonrpc":"2.0","id":%d`+missing, 10+i))
+		}
+		c.post(ask("list", 13, ``), b).sees(is(13, `"tasks":[]`))
+		for i, method := range []string{"tasks/get", "tasks/cancel", "tasks/update"} {
+			c.alone(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"%s","params":{%s,"taskId":"t1","inputResponses":{}}}`, 14+i, method, declared), b).
+				sees(fmt.Sprintf("200 application/json\n"+`{"jsonrpc":"2.0","id":%d`+missing, 14+i))
+		}
+		listen := c.alone(`{"jsonrpc":"2.0","id":17,"method":"subscriptions/listen","params":{`+declared+`,"notifications":{"taskIds":["t1"]}}}`, b)
+		listen.sees(modern(`200 text/event-stream
+			: ok
+
+			data: {"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{SUB(17),"notifications":{}}}`))
+		listen.drop()
+		open(c, a) // another session of the same caller, while the task still runs
+		c.post(ask("get", 20, `"taskId":"t1"`), a).sees(is(20, `⟨t1 working 0 0⟩`))
+		c.post(ask("list", 21, ``), a).sees(is(21, `"tasks":[{⟨t1 working 0 0⟩}]`))
+		time.Sleep(2 * time.Second)
+		c.post(ask("result", 22, `"taskId":"t1"`), a).sees(is(22, related1+`,"content":[{"type":"text","text":"done"}]`))
+		c.alone(`{"jsonrpc":"2.0","id":23,"method":"tasks/get","params":{`+declared+`,"taskId":"t1"}}`, a).sees(modern(`200 application/json
+			{"jsonrpc":"2.0","id":23,"result":{DONE,` + atTasks(Revision20260728, `⟨t1 completed 0 2⟩`) + `,"result":{"resultType":"complete","content":[{"type":"text","text":"done"}]}}}`))
+		c.post(ask("list", 24, `"cursor":"nonsense"`), a).sees(`200 application/json
+			{"jsonrpc":"2.0","id":24,"error":{"code":-32602,"message":"cursor \"nonsense\" is not one of this list"}}`)
+	})
+}
+
+// FEAT-430 FEAT-432 FEAT-469 FEAT-476
+func TestTaskHeaders(t *testing.T) {
+	h := &HTTPHandler{Server: taskServer(t, nil)}
+	declared := `META<{"extensions":{"io.modelcontextprotocol/tasks":{}}}>`
+	talkHTTP(t, h, nil, func(c *web) {
+		c.alone(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{` + declared + `,"name":"must","arguments":{"ms":1000}}}`).sees(modern(`200 application/json
+			{"jsonrpc":"2.0","id":1,"result":{"resultType":"task",INFO,` + atTasks(Revision20260728, `⟨t1 working 0 0⟩`) + `}}`))
+		for i, method := range []string{"tasks/get", "tasks/cancel", "tasks/update"} {
+			request := fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"%s","params":{%s,"taskId":"t1","inputResponses":{}}}`, 2+i, method, declared)
+			c.alone(request, "Mcp-Name: t2").sees(fmt.Sprintf("400 application/json\n"+`{"jsonrpc":"2.0","id":%d,"error":{"code":-32020,"message":"Mcp-Name is \"t2\", but taskId is \"t1\""}}`, 2+i))
+			c.alone(request, "-Mcp-Name").sees(fmt.Sprintf("400 application/json\n"+`{"jsonrpc":"2.0","id":%d,"error":{"code":-32020,"message":"the header Mcp-Name is missing"}}`, 2+i))
+			c.alone(strings.Replace(request, declared, "META", 1)).sees(fmt.Sprintf("400 application/json\n"+`{"jsonrpc":"2.0","id":%d,"error":{"code":-32021,"message":"the client did not declare io.modelcontextprotocol/tasks","data":{"requiredCapabilities":{"extensions":{"io.modelcontextprotocol/tasks":{}}}}}}`, 2+i))
+		}
+		for i, method := range []string{"tasks/result", "tasks/list"} {
+			c.alone(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"%s","params":{%s,"taskId":"t1"}}`, 6+i, method, declared)).
+				sees(fmt.Sprintf("404 application/json\n"+`{"jsonrpc":"2.0","id":%d,"error":{"code":-32601,"message":"method \"%s\" not found"}}`, 6+i, method))
+		}
+		time.Sleep(time.Second)
+		c.alone(`{"jsonrpc":"2.0","id":9,"method":"tasks/get","params":{` + declared + `,"taskId":"t1"}}`).sees(modern(`200 application/json
+			{"jsonrpc":"2.0","id":9,"result":{DONE,` + atTasks(Revision20260728, `⟨t1 completed 0 1⟩`) + `,"result":{"resultType":"complete","content":[{"type":"text","text":"done"}]}}}`))
+	})
+}
+
+// Shutdown waits for tasks as long as it may, and then ends them; none begins any more.
+func TestTaskShutdown(t *testing.T) {
+	for _, patience := range []time.Duration{time.Minute, time.Second} {
+		store := numberedTasks()
+		s := taskServer(t, &ServerOptions{Tasks: TaskOptions{Store: store}})
+		h := &HTTPHandler{Server: s}
+		declared := `META<{"extensions":{"io.modelcontextprotocol/tasks":{}}}>`
+		talkHTTP(t, h, nil, func(c *web) {
+			c.alone(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{` + declared + `,"name":"job","arguments":{"ms":5000}}}`).sees(modern(`200 application/json
+				{"jsonrpc":"2.0","id":1,"result":{"resultType":"task",INFO,` + atTasks(Revision20260728, `⟨t1 working 0 0⟩`) + `}}`))
+			ctx, cancel := context.WithTimeout(c.t.Context(), patience)
+			defer cancel()
+			start, err := time.Now(), h.Shutdown(ctx)
+			took := time.Since(start)
+			rec, lost := store.Wait(c.t.Context(), "", "t1", -1)
+			must(t, lost)
+			got := fmt.Sprint(took, " ", err, " ", rec.Status, " ", rec.ToolFailed, " ", rec.StatusMessage)
+			want := "5s <nil> completed false "
+			if patience < took+time.Second {
+				want = "1s context deadline exceeded completed true mcp: the server ended before the task"
+			}
+			if got != want {
+				t.Errorf("got %q, want %q", got, want)
+			}
+			if err := h.host.run(c.t.Context(), nil); err != errHostEnded {
+				t.Errorf("a task begins: %v", err)
+			}
+		})
+	}
+}
+
+// The host that ends between the question and Detach makes no task, and nothing fails
+// that should not.
+func TestDetachFromEndedHost(t *testing.T) {
+	store := numberedTasks()
+	var ended *taskHost
+	s := detaching(t, &ServerOptions{Tasks: TaskOptions{Store: store}}, func(ctx context.Context, r *Request) (string, error) {
+		ended = r.session.host
+		ended.mu.Lock()
+		ended.ended = true
+		ended.mu.Unlock()
+		_, err := r.Detach(ctx)
+		return "", err
+	})
+	talkTasks(t, s, Revision20260728, `
+		> {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"d",⟪task⟫}}
+		< {"jsonrpc":"2.0","id":1,"result":{"resultType":"complete",⟪=⟫,"content":[{"type":"text","text":"mcp: the server ended before the task"}],"isError":true}}
+		> {"jsonrpc":"2.0","id":2,"method":"tasks/get","params":{"taskId":"t1",⟪task⟫}}
+		< {"jsonrpc":"2.0","id":2,"result":{"resultType":"complete",⟪=⟫,⟨t1 failed 0 0 internal error⟩,"error":{"code":-32603,"message":"internal error"}}}
+	`)
+}
+
+// A slow store answers after a second.
+type slowStore struct{ TaskStore }
+
+func (s slowStore) Create(ctx context.Context, t *TaskRecord) error {
+	time.Sleep(time.Second)
+	return s.TaskStore.Create(ctx, t)
+}
+
+func (s slowStore) Update(ctx context.Context, owner, id string, change func(*TaskRecord) error) (*TaskRecord, error) {
+	time.Sleep(time.Second)
+	return s.TaskStore.Update(ctx, owner, id, change)
+}
+
+func (s slowStore) Wait(ctx context.Context, owner, id string, after int64) (*TaskRecord, error) {
+	time.Sleep(time.Second)
+	return s.TaskStore.Wait(ctx, owner, id, after)
+}
+
+// Two replicas share a store: each answers for the tasks of the other. The task is
+// there before the answer that names it, however slow the store is.
+// FEAT-441
+func TestTaskReplicas(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := slowStore{numberedTasks()}
+		o := &ClientOptions{Revisions: []string{Revision20260728}, Elicit: func(context.Context, *ClientSession, *ElicitParams) (*ElicitResult, error) { return ann, nil }}
+		var sessions []*ClientSession
+		for range 2 {
+			sessions = append(sessions, join(t, taskServer(t, &ServerOptions{Tasks: TaskOptions{Store: store}}), o))
+		}
+		one, two := sessions[0], sessions[1]
+		task, _, err := one.StartTool(t.Context(), "ask", nil, 0)
+		must(t, err)
+		if got, err := two.Task(task.ID).Get(t.Context()); err != nil || got.TaskID != task.ID {
+			t.Errorf("at the other replica: %+v, %v", got, err)
+		}
+		r, err := two.Task(task.ID).Result(t.Context()) // which answers the question there
+		if must(t, err); r.Text() != `{"name":"Ann"}` {
+			t.Errorf("result %q", r.Text())
+		}
+		task, _, err = one.StartTool(t.Context(), "job", jobInput{MS: 3600_000}, 0)
+		must(t, err)
+		start := time.Now()
+		must(t, two.Task(task.ID).Cancel(t.Context()))
+		got, err := task.Get(t.Context())
+		if must(t, err); got.Status != TaskCancelled || time.Since(start) > time.Minute {
+			t.Errorf("cancelled at the other replica: %+v", got)
+		}
+	})
+}
+
+// Everything at once, with rounds before the task and questions in it.
+func TestTaskRaces(t *testing.T) {
+	for _, rev := range []string{Revision20251125, Revision20260728} {
+		synctest.Test(t, func(t *testing.T) {
+			o := &ClientOptions{Revisions: []string{rev}, Elicit: func(context.Context, *ClientSession, *ElicitParams) (*ElicitResult, error) { return ann, nil }}
+			cs := join(t, taskServer(t, &ServerOptions{Tasks: TaskOptions{Store: NewTaskStore()}}), o)
+			if _, err := cs.ListTools(t.Context(), nil); err != nil {
+				t.Fatal(err)
+			}
+			var all sync.WaitGroup
+			for i := range 40 {
+				tool := []string{"late", "both", "ask", "report"}[i%4]
+				want := []string{`{"name":"Ann"} {"name":"Ann"}`, `{"name":"Ann"} {"name":"Ann"}`, `{"name":"Ann"}`, "done"}[i%4]
+				all.Go(func() {
+					task, _, err := cs.With(CallOptions{Progress: func(Progress) {}}).StartTool(t.Context(), tool, nil, 0)
+					if err != nil {
+						t.Errorf("%s: %v", tool, err)
+						return
+					}
+					if i >= 30 {
+						err := task.Cancel(t.Context())
+						if _, err2 := task.Result(t.Context()); err == nil && rev == Revision20251125 && err2 == nil {
+							t.Errorf("%s: was cancelled, and has a result", tool)
+						}
+						return
+					}
+					if r, err := task.Result(t.Context()); err != nil || r.Text() != want {
+						t.Errorf("%s: %+v, %v", tool, r, err)
+					}
+				})
+			}
+			all.Wait()
+		})
+	}
+}
+
+// A task beside a plain call.
+func BenchmarkTask(b *testing.B) {
+	for _, rev := range []string{Revision20251125, Revision20260728} {
+		for _, tool := range []string{"plain", "must"} {
+			b.Run(rev+"/"+tool, func(b *testing.B) {
+				s := newServer(b, &ServerOptions{Tasks: TaskOptions{TTL: 10 * time.Millisecond, PollInterval: time.Millisecond}})
+				must(b, AddTool(s, &Tool{Name: "plain"}, works), AddTool(s, &Tool{Name: "must", Execution: &ToolExecution{TaskSupport: "required"}}, works))
+				ours, theirs := Pipe()
+				ended := make(chan error, 1)
+				go func() { ended <- s.Run(context.Background(), theirs) }()
+				cs, err := NewClient(&Implementation{Name: "c", Version: "1"}, &ClientOptions{Revisions: []string{rev}}).Connect(b.Context(), &ConnTransport{Conn: ours})
+				must(b, err)
+				defer func() { must(b, cs.Close(), <-ended) }()
+				_, err = cs.ListTools(b.Context(), nil)
+				must(b, err)
+				b.ReportAllocs()
+				for b.Loop() {
+					task, r, err := cs.StartTool(b.Context(), tool, nil, 0)
+					if must(b, err); (task == nil) != (tool == "plain") || task == nil && r.Text() != "done" {
+						b.Fatal("not what was asked for")
+					}
+				}
+			})
+		}
+	}
 }
