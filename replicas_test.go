@@ -21,13 +21,14 @@ type replicas struct {
 	servers []*httptest.Server
 	hosts   []string
 	next    atomic.Int64
+	forth   http.RoundTripper
 	asked   atomic.Int64 // requests that came
 	proxy   *httptest.Server
 }
 
 // newReplicas starts n replicas that share a key and a task store.
 func newReplicas(t *testing.T, n int) *replicas {
-	p, store := &replicas{}, NewTaskStore()
+	p, store := &replicas{forth: http.DefaultTransport}, NewTaskStore()
 	for i := range n {
 		s := NewServer(&Implementation{Name: fmt.Sprint("replica ", i), Version: "1"}, &ServerOptions{
 			StateKeys: [][]byte{[]byte("a key that all replicas have")},
@@ -80,11 +81,12 @@ func (p *replicas) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		return
 	}
-	for range p.hosts {
+	first := int(p.next.Add(1))
+	for i := range p.hosts {
 		out := r.Clone(r.Context())
-		out.RequestURI, out.URL.Scheme, out.URL.Host = "", "http", p.hosts[int(p.next.Add(1))%len(p.hosts)]
+		out.RequestURI, out.URL.Scheme, out.URL.Host = "", "http", p.hosts[(first+i)%len(p.hosts)]
 		out.Host, out.Body = out.URL.Host, io.NopCloser(bytes.NewReader(body))
-		resp, err := http.DefaultTransport.RoundTrip(out)
+		resp, err := p.forth.RoundTrip(out)
 		if err != nil {
 			if strings.Contains(err.Error(), "connection refused") {
 				continue // it is dead, and has not begun
@@ -165,6 +167,7 @@ func TestReplicas(t *testing.T) {
 // TestReplicaDies loses only what it was serving.
 func TestReplicaDies(t *testing.T) {
 	p := newReplicas(t, 3)
+	p.forth = &http.Transport{DisableKeepAlives: true} // a connection that waits would be lost, too
 	cs := p.connect(t)
 	const callers, each = 8, 200
 	var failed, done atomic.Int64

@@ -288,25 +288,23 @@ func TestBUG175LiteralForms(t *testing.T) {
 // BUG-176 Pattern match blows up
 func TestBUG176LinearMatch(t *testing.T) {
 	long := strings.Repeat("user1,", 50000)
-	const soon = 100 * time.Millisecond
-	const linear = 2 * time.Second // for many variables under the race detector; square time is minutes
+	const linear = 2 * time.Second // under the race detector, on a busy machine; square time is minutes
 	for _, test := range []struct {
 		template, uri string
 		ok            bool
-		limit         time.Duration
 	}{
-		{"x:/users{/id*}", "x:/users/" + long + "/", true, soon},
-		{"x:/users{/id*}", "x:/users/" + long + "/%", false, soon},
-		{"x:/users/{id}", "x:/users/" + long + "/", false, soon},
-		{"x:{+a}u{+b}s{+c}e{+d}!", "x:" + long[:60000], false, linear},
-		{"x:{a,b,c,d}!", "x:" + long[:60000], false, linear},
-		{"x:{+a}{&a1,b1}{&a2,b2}!", "x:" + strings.Repeat("&a1=&b1&a2&b2=", 2000), false, linear},
-		{"x:{+z}{;a,b,c,d,e,f,g,h}!", "x:" + strings.Repeat(";h;g;f;e;d;c;b;a", 2000), false, linear},
+		{"x:/users{/id*}", "x:/users/" + long + "/", true},
+		{"x:/users{/id*}", "x:/users/" + long + "/%", false},
+		{"x:/users/{id}", "x:/users/" + long + "/", false},
+		{"x:{+a}u{+b}s{+c}e{+d}!", "x:" + long[:60000], false},
+		{"x:{a,b,c,d}!", "x:" + long[:60000], false},
+		{"x:{+a}{&a1,b1}{&a2,b2}!", "x:" + strings.Repeat("&a1=&b1&a2&b2=", 2000), false},
+		{"x:{+z}{;a,b,c,d,e,f,g,h}!", "x:" + strings.Repeat(";h;g;f;e;d;c;b;a", 2000), false},
 	} {
 		tmpl, start := mustURITemplate(t, test.template), time.Now()
 		_, ok := tmpl.match(test.uri)
-		if took := time.Since(start); ok != test.ok || took > test.limit {
-			t.Errorf("%s: got %v after %v; want %v within %v", test.template, ok, took, test.ok, test.limit)
+		if took := time.Since(start); ok != test.ok || took > linear {
+			t.Errorf("%s: got %v after %v; want %v within %v", test.template, ok, took, test.ok, linear)
 		}
 	}
 }

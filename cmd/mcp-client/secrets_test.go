@@ -207,7 +207,7 @@ func TestNoSecrets(t *testing.T) {
 		}
 	}
 	v.name, v.password = "ada", password
-	run(exitOK, "call", "read_file", "path=a.txt")
+	run(exitOK, "-revision", "2025-11-25", "call", "read_file", "path=a.txt") // which has session ids
 	run(exitOK, "-yes", "call", "write_file", "path=b.txt", "content=b")
 	alter(t, config, "expires", "2020-01-01T00:00:00Z")
 	run(exitOK, "resources")
