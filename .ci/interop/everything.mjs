@@ -82,8 +82,8 @@ const calls = {
   'trigger-elicitation-request': [{}, (r) => assert.match(text(r), /declined/)],
   'trigger-sampling-request': [{ prompt: 'hi' }, (r) => assert.ok(r.isError), { code: 1 }],
   'trigger-url-elicitation': [{ url: 'https://example.com/x' }, (r) => assert.match(text(r), /"action": "accept"/)],
-  // Runs only as a task, which this client does not ask for; the server says so.
-  'simulate-research-query': [{ topic: 'x' }, (r) => assert.match(text(r), /requires task/), { code: 1 }],
+  // Runs only as a task.
+  'simulate-research-query': [{ topic: 'x' }, (r) => assert.match(text(r), /^# Research Report: x/)],
 };
 
 const info = run(['info'])[0];
