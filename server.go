@@ -287,6 +287,9 @@ func (s *Server) check() error {
 			return fmt.Errorf("mcp: ServerOptions.Cache: %q is not one of %q, or its TTL is negative", method, cacheable)
 		}
 	}
+	if _, own := s.opts.Extensions[ExtensionTasks]; own {
+		return fmt.Errorf("mcp: ServerOptions.Extensions: %q is offered where a tool may run as a task: see Tool.Execution", ExtensionTasks)
+	}
 	text, err := appendJSON([]byte(`"_meta":{"`+metaServer+`":`), &s.info, newest)
 	if err != nil {
 		return fmt.Errorf("mcp: server's Implementation: %w", err)
@@ -1093,6 +1096,9 @@ func (r *Request) Pause(retry time.Duration) error {
 // Notify sends a notification of the application's own, such as
 // "notifications/example/done". params must be JSON's idea of an object, or nil.
 func (r *Request) Notify(ctx context.Context, method string, params any) error {
+	if strings.HasPrefix(method, noteTask) {
+		return fmt.Errorf("mcp: %s is the protocol's own", method)
+	}
 	return r.say(ctx, method, params)
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"reflect"
 	"regexp"
@@ -491,7 +492,7 @@ func TestBUG193TaskSupport(t *testing.T) {
 	`)
 }
 
-// FEAT-402 FEAT-405 FEAT-408 FEAT-415 FEAT-417 FEAT-432
+// FEAT-402 FEAT-405 FEAT-408 FEAT-415 FEAT-417 FEAT-432 FEAT-461
 func TestTaskMethodErrors(t *testing.T) {
 	const missing = `"error":{"code":-32602,"message":"no such task, or not any more"}`
 	talkTasks(t, taskServer(t, nil), Revision20251125, `
@@ -712,7 +713,7 @@ func TestTaskImmediateResponse(t *testing.T) {
 	`)
 }
 
-// FEAT-424 FEAT-425 FEAT-426 FEAT-427 FEAT-430 FEAT-433 FEAT-434 FEAT-437 FEAT-438 FEAT-439 FEAT-441 FEAT-446 FEAT-447
+// FEAT-422 FEAT-424 FEAT-425 FEAT-426 FEAT-427 FEAT-430 FEAT-433 FEAT-434 FEAT-437 FEAT-438 FEAT-439 FEAT-441 FEAT-446 FEAT-447
 // FEAT-449 FEAT-450 FEAT-478 E3.1 E3.2 E3.3 E3.4 E3.5 E3.8 E3.15 E3.20 E3.21
 func TestTaskExtension(t *testing.T) {
 	const need = `"error":{"code":-32021,"message":"the client did not declare io.modelcontextprotocol/tasks",⟪need⟫}`
@@ -1786,5 +1787,129 @@ func BenchmarkTask(b *testing.B) {
 				}
 			})
 		}
+	}
+}
+
+// FEAT-378 FEAT-391
+func TestBUG196Units(t *testing.T) {
+	const task = `"taskId":"t1","status":"working","createdAt":"2000-01-01T00:00:00Z","lastUpdatedAt":"2000-01-01T00:00:00Z","ttl":60000,"pollInterval":2500`
+	talkTasks(t, taskServer(t, &ServerOptions{Tasks: TaskOptions{PollInterval: 2500 * time.Millisecond}}), Revision20251125, `
+		> {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"job","arguments":{"ms":1000},"task":{"ttl":60000}}}
+		< {"jsonrpc":"2.0","id":1,"result":{"task":{`+task+`}}}
+		> {"jsonrpc":"2.0","id":2,"method":"tasks/get","params":{"taskId":"t1"}}
+		< {"jsonrpc":"2.0","id":2,"result":{`+task+`}}
+	`)
+}
+
+// The name of the extension is not the application's, and neither are its notifications.
+// FEAT-477
+func TestTaskNamesAreReserved(t *testing.T) {
+	s := newServer(t, &ServerOptions{Extensions: Extensions{ExtensionTasks: json.RawMessage("{}")}})
+	checkError(t, "Extensions", s.registered(), `mcp: ServerOptions.Extensions: "io.modelcontextprotocol/tasks" is offered where a tool may run as a task: see Tool.Execution`)
+	s = asks(t, nil, func(ctx context.Context, r *Request) (string, error) {
+		return "", r.Notify(ctx, "notifications/tasks/own", nil)
+	})
+	talk(t, serve(s), hello(Revision20251125, `{}`)+`
+		> {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"ask"}}
+		< {"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"mcp: notifications/tasks/own is the protocol's own"}],"isError":true}}
+	`)
+}
+
+// What an application adds to the answer is there, such as content for clients that
+// know no tasks.
+// FEAT-445
+func TestTaskExtra(t *testing.T) {
+	s := taskServer(t, &ServerOptions{Intercept: []Interceptor{func(ctx context.Context, r *Request, next func(context.Context) (any, error)) (any, error) {
+		result, err := next(ctx)
+		if created, ok := result.(*CreateTaskResult); ok {
+			created.Extra = Extra{"content": json.RawMessage("[]")}
+			created.Meta = Meta{"k": "v"}
+		}
+		return result, err
+	}}})
+	talkTasks(t, s, Revision20260728, `
+		> {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"job",⟪task⟫}}
+		< {"jsonrpc":"2.0","id":1,"result":{"resultType":"task","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"test","version":"1"},"k":"v"},"content":[],⟨t1 working 0 0⟩}}
+	`)
+}
+
+// FEAT-419 AUTH-299
+func TestTaskLog(t *testing.T) {
+	var text strings.Builder
+	log := slog.New(slog.NewTextHandler(&text, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+		if a.Key == slog.TimeKey {
+			return slog.Attr{}
+		}
+		return a
+	}}))
+	h := identified(taskServer(t, &ServerOptions{Logger: log, Intercept: []Interceptor{RateLimit(1, 3)}}))
+	declared := `META<{"extensions":{"io.modelcontextprotocol/tasks":{}}}>`
+	talkHTTP(t, h, nil, func(c *web) {
+		c.alone(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{`+declared+`,"name":"job"}}`, "Authorization: ann").sees(modern(`200 application/json
+			{"jsonrpc":"2.0","id":1,"result":{"resultType":"task",INFO,` + atTasks(Revision20260728, `⟨t1 working 0 0⟩`) + `}}`))
+		cancel := `{"jsonrpc":"2.0","id":1,"method":"tasks/cancel","params":{` + declared + `,"taskId":"t1"}}`
+		for range 2 {
+			c.alone(cancel, "Authorization: ann").sees(modern("200 application/json\n" + `{"jsonrpc":"2.0","id":1,"result":{"resultType":"complete",INFO}}`))
+		}
+		c.alone(cancel, "Authorization: ann").sees("429 application/json\nRetry-After: 1\n" + `{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"rate limit of 1 requests a second exceeded"}}`)
+	})
+	for _, line := range []string{`level=INFO msg="mcp: a task begins" tool=job caller=ann status=working`, `level=INFO msg="mcp: a task is over" tool=job caller=ann status=completed`} {
+		if strings.Count(text.String(), line+"\n") != 1 {
+			t.Errorf("%s is not there once:\n%s", line, text.String())
+		}
+	}
+}
+
+// In a session over HTTP what a task says goes to the GET stream, and what it asks to
+// whoever waits for it.
+// FEAT-398 FEAT-400 FEAT-404
+func TestTaskOverHTTP(t *testing.T) {
+	h := &HTTPHandler{Server: taskServer(t, nil), MaxEvents: -1}
+	data := func(text string) string { return "data: " + atTasks(Revision20251125, text) }
+	talkHTTP(t, h, nil, func(c *web) {
+		c.post(strings.Replace(initializeA, `"capabilities":{}`, `"capabilities":{"elicitation":{}}`, 1)).sees(`200 application/json
+			Mcp-Session-Id: *
+			{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":` + taskOffers + `,"serverInfo":{"name":"test","version":"1"}}}`)
+		c.rev = Revision20251125
+		c.post(`{"jsonrpc":"2.0","method":"notifications/initialized"}`).sees(`202`)
+		get := c.get()
+		get.sees("200 text/event-stream\n: ok")
+		c.post(`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"ask","task":{}}}`).sees("200 application/json\n" + atTasks(Revision20251125, `{"jsonrpc":"2.0","id":2,"result":{"task":{⟨t1 working 0 0⟩}}}`))
+		get.sees(data(`{"jsonrpc":"2.0","method":"notifications/tasks/status","params":{⟨t1 input_required 0 0⟩}}`))
+		wait := c.post(`{"jsonrpc":"2.0","id":3,"method":"tasks/result","params":{"taskId":"t1"}}`)
+		wait.sees("200 text/event-stream\n: ok\n\n" + data(`{"jsonrpc":"2.0","id":1,"method":"elicitation/create","params":{`+related1+`,`+nameQuestion+`}}`))
+		c.post(`{"jsonrpc":"2.0","id":1,` + accepts1 + `}`).sees(`202`)
+		wait.sees(data(`{"jsonrpc":"2.0","id":3,"result":{`+related1+`,"content":[{"type":"text","text":"{\"name\":\"Ann\"}"}]}}`) + "\n$")
+		get.sees(data(`{"jsonrpc":"2.0","method":"notifications/tasks/status","params":{⟨t1 working 0 0⟩}}`) + "\n\n" +
+			data(`{"jsonrpc":"2.0","method":"notifications/tasks/status","params":{⟨t1 completed 0 0⟩}}`))
+		get.drop()
+	})
+}
+
+// The package's own two ends, over HTTP: the server refuses task requests whose headers
+// do not name the task.
+// FEAT-475
+func TestTaskClientOverHTTP(t *testing.T) {
+	for _, rev := range []string{Revision20251125, Revision20260728} {
+		synctest.Test(t, func(t *testing.T) {
+			h := &HTTPHandler{Server: taskServer(t, nil)}
+			ln := listenMemory()
+			serveMemory(t, ln, h)
+			o := &ClientOptions{Revisions: []string{rev}, Elicit: func(context.Context, *ClientSession, *ElicitParams) (*ElicitResult, error) { return ann, nil }}
+			cs, err := NewClient(&Implementation{Name: "c", Version: "0"}, o).Connect(t.Context(), &HTTPTransport{URL: "http://127.0.0.1/mcp", Client: ln.client()})
+			must(t, err)
+			_, err = cs.ListTools(t.Context(), nil)
+			must(t, err)
+			r, err := cs.CallTool(t.Context(), "late", nil)
+			if must(t, err); r.Text() != `{"name":"Ann"} {"name":"Ann"}` {
+				t.Errorf("%s: %q", rev, r.Text())
+			}
+			task, _, err := cs.StartTool(t.Context(), "must", jobInput{MS: 60_000}, 0)
+			must(t, err, task.Cancel(t.Context()))
+			if got, err := task.Get(t.Context()); err != nil || got.Status != TaskCancelled {
+				t.Errorf("%s: %+v, %v", rev, got, err)
+			}
+			must(t, cs.Close(), h.Shutdown(t.Context()))
+		})
 	}
 }
