@@ -57,7 +57,7 @@ func (t *TaskRecord) move(to TaskStatus, message string) error {
 }
 
 // ask adds questions to those that the requestor has to answer, in the words of the
-// revision that the task was made in. Their names are used once: see Request.name.
+// revision that the task was made in. A name is used once: it would get the same answer.
 func (t *TaskRecord) ask(questions []Question, rev revision) error {
 	for i := range questions {
 		method, params := questions[i].method()
@@ -65,14 +65,23 @@ func (t *TaskRecord) ask(questions []Question, rev revision) error {
 		if err != nil {
 			return err
 		}
-		t.Questions = append(t.Questions, TaskQuestion{Name: questions[i].Name, Method: method, Params: raw})
+		name := questions[i].Name
+		if _, answered := t.Answers[name]; answered || t.open(name) >= 0 {
+			return fmt.Errorf("two questions have the name %q", name)
+		}
+		t.Questions = append(t.Questions, TaskQuestion{Name: name, Method: method, Params: raw})
 	}
 	return t.move(TaskInputRequired, "")
 }
 
+// open is the place of an open question, -1 if it is not open.
+func (t *TaskRecord) open(name string) int {
+	return slices.IndexFunc(t.Questions, func(q TaskQuestion) bool { return q.Name == name })
+}
+
 // answer takes an answer. One for a question that is not open is ignored.
 func (t *TaskRecord) answer(name string, a TaskAnswer) error {
-	i := slices.IndexFunc(t.Questions, func(q TaskQuestion) bool { return q.Name == name })
+	i := t.open(name)
 	if i < 0 || t.Status.Over() {
 		return nil
 	}
@@ -90,12 +99,14 @@ func (t *TaskRecord) answer(name string, a TaskAnswer) error {
 // withdraw takes questions back that nobody waits for any more.
 func (t *TaskRecord) withdraw(questions []Question) error {
 	for i := range questions {
-		t.Questions = slices.DeleteFunc(t.Questions, func(q TaskQuestion) bool { return q.Name == questions[i].Name })
+		if err := t.answer(questions[i].Name, TaskAnswer{Error: Errorf(CodeInternalError, "%v", errWithdrawn)}); err != nil {
+			return err
+		}
 	}
-	if len(t.Questions) > 0 || t.Status == TaskWorking {
-		return nil
+	if t.Status.Over() {
+		return errTaskOver
 	}
-	return t.move(TaskWorking, "")
+	return nil
 }
 
 // finish ends the task with its outcome.
@@ -924,7 +935,7 @@ func (w *taskWaiter) wait(ctx context.Context) (any, error) {
 // know any more. What could not be asked is left to others who wait.
 func (w *taskWaiter) askAll(ctx context.Context, rec *TaskRecord) {
 	for name, withdraw := range w.asked {
-		if !slices.ContainsFunc(rec.Questions, func(q TaskQuestion) bool { return q.Name == name }) {
+		if rec.open(name) < 0 {
 			withdraw(errWithdrawn)
 		}
 	}
@@ -970,7 +981,7 @@ func (w *taskWaiter) claim(ctx context.Context, name string) bool {
 // claim notes until when a question is being asked; zero: not any more. It reports
 // whether that could be.
 func (t *TaskRecord) claim(name string, until time.Time) bool {
-	i := slices.IndexFunc(t.Questions, func(q TaskQuestion) bool { return q.Name == name })
+	i := t.open(name)
 	if i < 0 || !until.IsZero() && t.Questions[i].Claimed.After(time.Now()) {
 		return false
 	}

@@ -202,15 +202,15 @@ func talkTasks(t *testing.T, s *Server, rev, script string) {
 // Which states lead to which, and what each step does.
 // FEAT-380 FEAT-385 FEAT-386 FEAT-389 FEAT-448
 func TestTaskStates(t *testing.T) {
-	ask := func(r *TaskRecord) error {
-		return r.ask([]Question{{Name: "q", Elicit: nameForm}}, newest)
+	ask := func(name string) func(*TaskRecord) error {
+		return func(r *TaskRecord) error { return r.ask([]Question{{Name: name, Elicit: nameForm}}, newest) }
 	}
 	steps := []struct {
 		name string
 		do   func(*TaskRecord) error
 		to   map[TaskStatus]TaskStatus // from all others it is refused
 	}{
-		{"ask", ask, map[TaskStatus]TaskStatus{TaskWorking: TaskInputRequired, TaskInputRequired: TaskInputRequired}},
+		{"ask", ask("p"), map[TaskStatus]TaskStatus{TaskWorking: TaskInputRequired, TaskInputRequired: TaskInputRequired}},
 		{"answer", func(r *TaskRecord) error { return r.answer("q", TaskAnswer{Result: json.RawMessage("{}")}) }, map[TaskStatus]TaskStatus{
 			TaskWorking: TaskWorking, TaskInputRequired: TaskWorking, TaskCompleted: TaskCompleted, TaskFailed: TaskFailed, TaskCancelled: TaskCancelled}},
 		{"answer another", func(r *TaskRecord) error { return r.answer("x", TaskAnswer{}) }, map[TaskStatus]TaskStatus{
@@ -231,7 +231,7 @@ func TestTaskStates(t *testing.T) {
 				made := r.Created
 				switch from {
 				case TaskInputRequired:
-					must(t, ask(r))
+					must(t, ask("q")(r))
 				case TaskWorking:
 				default:
 					must(t, r.move(from, "before"))
@@ -258,6 +258,18 @@ func TestTaskStates(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A name is used once in the life of a task, however its question ended.
+// FEAT-459
+func TestTaskQuestionNames(t *testing.T) {
+	r := &TaskRecord{Status: TaskWorking}
+	q := func(name string) []Question { return []Question{{Name: name, Elicit: nameForm}} }
+	must(t, r.ask(q("a"), newest), r.ask(q("b"), newest), r.ask(q("c"), newest))
+	must(t, r.answer("a", TaskAnswer{}), r.withdraw(q("b")))
+	for _, name := range []string{"a", "b", "c"} {
+		checkError(t, name, r.ask(q(name), newest), `two questions have the name "`+name+`"`)
+	}
 }
 
 // A record goes through JSON without loss.
@@ -1620,6 +1632,7 @@ func TestTaskHeaders(t *testing.T) {
 				sees(fmt.Sprintf("404 application/json\n"+`{"jsonrpc":"2.0","id":%d,"error":{"code":-32601,"message":"method \"%s\" not found"}}`, 6+i, method))
 		}
 		time.Sleep(time.Second)
+		synctest.Wait()
 		c.alone(`{"jsonrpc":"2.0","id":9,"method":"tasks/get","params":{` + declared + `,"taskId":"t1"}}`).sees(modern(`200 application/json
 			{"jsonrpc":"2.0","id":9,"result":{DONE,` + atTasks(Revision20260728, `⟨t1 completed 0 1⟩`) + `,"result":{"resultType":"complete","content":[{"type":"text","text":"done"}]}}}`))
 	})
