@@ -672,6 +672,16 @@ func decode(v value, dst any) error {
 	return nil
 }
 
+// decodeParams decodes parameters whose _meta is decoded already.
+func decodeParams(v value, dst any, meta Meta) error {
+	d := reflect.ValueOf(dst).Elem()
+	info := structOf(d.Type())
+	if i, ok := info.byName["_meta"]; ok && meta != nil {
+		fieldAt(d, info.fields[i].index).Set(reflect.ValueOf(meta))
+	}
+	return decode(v, dst)
+}
+
 // decodeJSON scans and decodes a copy of a text: what is decoded may keep parts of it.
 func decodeJSON(data []byte, dst any) error {
 	ix, err := scan(bytes.Clone(data))
@@ -888,6 +898,17 @@ func decodeMap(v value, dst reflect.Value, f *field) error {
 	if v.kind() != kindObject {
 		return mismatch("an object", v)
 	}
+	if t == metaType { // which every message may have
+		if !dst.IsNil() {
+			return nil // decodeParams has set it
+		}
+		m := make(Meta)
+		for name, w := range v.members() {
+			m[name.str()] = w.any()
+		}
+		dst.Set(reflect.ValueOf(m))
+		return nil
+	}
 	m := reflect.MakeMap(t)
 	for name, w := range v.members() {
 		e := reflect.New(t.Elem()).Elem()
@@ -979,6 +1000,7 @@ var (
 	contentType    = reflect.TypeFor[Content]()
 	contentsType   = reflect.TypeFor[[]Content]()
 	base64Type     = reflect.TypeFor[Base64]()
+	metaType       = reflect.TypeFor[Meta]()
 	propertiesType = reflect.TypeFor[Properties]()
 	extraType      = reflect.TypeFor[Extra]()
 

@@ -1782,7 +1782,7 @@ func noParams(*Request) (any, *Error) { return nil, nil }
 // params decodes the parameters of a request.
 func params[P any](r *Request) (any, *Error) {
 	p := new(P)
-	if err := decode(r.in.params, p); err != nil {
+	if err := decodeParams(r.in.params, p, r.Meta); err != nil {
 		return nil, Errorf(CodeInvalidParams, "%s: invalid parameters: %v", r.Method, err)
 	}
 	return p, nil

@@ -88,18 +88,17 @@ func (s *Server) checkRevision(v value, header http.Header) *Error {
 	refuse := func(code int, format string, args ...any) *Error {
 		return Errorf(code, format, args...).WithHTTP(http.StatusBadRequest, nil)
 	}
-	speaks := s.revisions()
 	names := header.Values(headerRevision)
 	switch name := v.str(); {
 	case header != nil && len(names) == 0:
-		return refuse(CodeHeaderMismatch, "the header MCP-Protocol-Version is missing; this server speaks %s", strings.Join(speaks, ", "))
+		return refuse(CodeHeaderMismatch, "the header MCP-Protocol-Version is missing; this server speaks %s", strings.Join(s.revisions(), ", "))
 	case v.kind() != kindString:
-		return refuse(CodeInvalidParams, "_meta: %s must name the revision; this server speaks %s", metaRevision, strings.Join(speaks, ", "))
+		return refuse(CodeInvalidParams, "_meta: %s must name the revision; this server speaks %s", metaRevision, strings.Join(s.revisions(), ", "))
 	case header != nil && (len(names) > 1 || names[0] != name):
 		return refuse(CodeHeaderMismatch, "MCP-Protocol-Version is %.100q, but _meta says %.100q", strings.Join(names, ", "), name)
-	case !parseRevision(name).alone() || !slices.Contains(speaks, name):
+	case !parseRevision(name).alone() || !s.serves(parseRevision(name)):
 		return refuse(CodeUnsupportedProtocolVersion, "revision %.100q is not served", name).
-			withData(map[string]any{"supported": speaks, "requested": name})
+			withData(map[string]any{"supported": s.revisions(), "requested": name})
 	}
 	return nil
 }
@@ -130,12 +129,14 @@ func (r *Request) takeAnswers() *Error {
 	p := r.in.params
 	answers, state := p.member("inputResponses"), p.member("requestState")
 	r.asker = replayAsker{}
-	r.round = round{answers: map[string]json.RawMessage{}, used: map[string]json.RawMessage{}, names: map[string]bool{}}
 	switch {
 	case answers.kind() != kindNone && answers.kind() != kindObject:
 		return Errorf(CodeInvalidParams, "inputResponses must be an object, not %.40s", answers.raw())
 	case state.present() && state.kind() != kindString:
 		return Errorf(CodeInvalidParams, "requestState must be a string, not %.40s", state.raw())
+	}
+	if answers.present() || state.present() {
+		r.round.answers = map[string]json.RawMessage{}
 	}
 	for name, answer := range answers.members() {
 		r.round.answers[name.str()] = answer.raw()
@@ -159,6 +160,9 @@ type replayAsker struct{}
 func (replayAsker) ask(_ context.Context, r *Request, questions []Question) ([]Answer, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.round.names == nil {
+		r.round.used, r.round.names = map[string]json.RawMessage{}, map[string]bool{}
+	}
 	if len(r.round.names)+len(questions) > maxQuestions {
 		return nil, fmt.Errorf("mcp: more than %d questions in one request", maxQuestions)
 	}

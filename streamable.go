@@ -428,8 +428,13 @@ func accepts(r *http.Request) (json, events bool) {
 	}
 	for part := range strings.SplitSeq(list, ",") {
 		kind, params, err := mime.ParseMediaType(part)
-		if q, bad := strconv.ParseFloat(params["q"], 64); err != nil || bad == nil && q == 0 {
+		if err != nil {
 			continue
+		}
+		if text, has := params["q"]; has {
+			if q, err := strconv.ParseFloat(text, 64); err == nil && q == 0 {
+				continue
+			}
 		}
 		json = json || kind == typeJSON || kind == "application/*" || kind == "*/*"
 		events = events || kind == typeEvents || kind == "text/*" || kind == "*/*"
