@@ -196,7 +196,7 @@ func TestStatelessRefusals(t *testing.T) {
 
 // The headers repeat what the body says, or the request is refused with its id.
 //
-// BASE-042 BASE-187 BASE-211 BASE-212 BASE-216 BASE-307 BASE-310 BASE-315 BASE-316 BASE-319 BASE-337 FEAT-090 FEAT-091 EDGE-138
+// BASE-042 BASE-187 BASE-211 BASE-212 BASE-216 BASE-310 BASE-315 BASE-316 BASE-319 BASE-337 FEAT-090 FEAT-091 EDGE-138
 // EDGE-139 EDGE-140 EDGE-148 EDGE-149 EDGE-150 EDGE-151 EDGE-152 EDGE-157 EDGE-158 EDGE-159 E7.16 E7.18 E7.19
 func TestStatelessHeaders(t *testing.T) {
 	s := testServer(t, nil)
@@ -287,7 +287,7 @@ func TestStatelessHeaders(t *testing.T) {
 
 // One server serves both eras on one pipe, and each request is judged by itself.
 //
-// BASE-089 BASE-096 BASE-280 BASE-281 BASE-292 FEAT-543 FEAT-547 EDGE-141 E4.7
+// BASE-089 BASE-096 BASE-280 BASE-281 BASE-292 FEAT-543 FEAT-547 EDGE-141
 func TestErasOnOnePipe(t *testing.T) {
 	s := testServer(t, nil)
 	addTool(t, s, "who", func(ctx context.Context, r *Request) (string, error) {
@@ -329,7 +329,7 @@ func TestErasOnOnePipe(t *testing.T) {
 
 // The same over HTTP, where requests of both eras come in at one endpoint.
 //
-// BASE-096 BASE-105 BASE-181 BASE-191 BASE-210 BASE-215 EDGE-144
+// BASE-096 BASE-105 BASE-181 BASE-210 BASE-215 EDGE-144
 func TestErasOnOneEndpoint(t *testing.T) {
 	h := &HTTPHandler{Server: testServer(t, nil), MaxSessions: 1}
 	talkHTTP(t, h, nil, func(c *web) {
@@ -469,8 +469,8 @@ const (
 // client sends again is enough to go on, at a server that knows of nothing.
 //
 // BASE-015 BASE-018 BASE-170 BASE-199 BASE-282 BASE-305 BASE-340 BASE-341 BASE-343 BASE-345 BASE-346 BASE-348 BASE-349 BASE-364
-// BASE-365 BASE-384 FEAT-206 FEAT-245 FEAT-247 FEAT-273 FEAT-342 FEAT-344 FEAT-345 FEAT-354 FEAT-357 FEAT-358 FEAT-360 FEAT-361
-// FEAT-362 FEAT-363 E4.1 E4.4 E4.18
+// BASE-365 BASE-384 FEAT-206 FEAT-245 FEAT-273 FEAT-342 FEAT-344 FEAT-345 FEAT-354 FEAT-357 FEAT-358 FEAT-360 FEAT-361
+// FEAT-362 E4.1 E4.4 E4.18
 func TestStatelessAsk(t *testing.T) {
 	for _, c := range []struct{ method, target, done string }{
 		{"tools/call", `"name":"two","arguments":{}`, `DONE,"content":[{"type":"text","text":"accept{\"name\":\"Ada\"} 1 m"}]`},
@@ -526,7 +526,8 @@ func TestStatelessAsk(t *testing.T) {
 // What a handler does with the error of a question does not decide; what it declares to
 // be the answer does.
 //
-// BASE-041 BASE-293 BASE-342 BASE-347 BASE-362 BASE-363 FEAT-343 FEAT-346 FEAT-347 FEAT-359 E4.2 E4.3 E4.8 E4.17
+// BASE-041 BASE-293 BASE-342 BASE-347 BASE-362 BASE-363 FEAT-343 FEAT-346 FEAT-347 FEAT-359 E4.2 E4.3 E4.8 E4.17 E4.7
+// FEAT-247 FEAT-363
 func TestStatelessAskRefused(t *testing.T) {
 	server := func() *Server {
 		s := asking(t, &ServerOptions{HasResources: true, Complete: func(ctx context.Context, r *Request, _ *CompleteParams) (*Completion, error) {
@@ -542,6 +543,14 @@ func TestStatelessAskRefused(t *testing.T) {
 		}}})
 		addTool(t, s, "both", func(ctx context.Context, r *Request) (string, error) {
 			_, err := r.Ask(ctx, Question{Roots: true}, Question{Sample: &CreateMessageParams{MaxTokens: 1, Tools: []*Tool{{Name: "t"}}}})
+			return "", err
+		})
+		addTool(t, s, "either", func(ctx context.Context, r *Request) (string, error) {
+			if r.Capabilities.Elicitation == nil {
+				_, err := r.Sample(ctx, &CreateMessageParams{MaxTokens: 9})
+				return "", err
+			}
+			_, err := r.Elicit(ctx, Confirm("Sure?"))
 			return "", err
 		})
 		addTool(t, s, "wrapped", func(ctx context.Context, r *Request) (string, error) {
@@ -588,10 +597,13 @@ func TestStatelessAskRefused(t *testing.T) {
 		call(`"name":"swallow"`), gives(`ASK,"inputRequests":{"1":`+askRoots+`},"requestState":"#1"`),
 		call(`"name":"wrapped"`), gives(`ASK,"inputRequests":{"1":`+askRoots+`},"requestState":"#2"`),
 		call(`"name":"counted"`), gives(`ASK,"inputRequests":{"1":`+askRoots+`,"1-2":`+askRoots+`},"requestState":"#3"`),
+		strings.Replace(lone("tools/call", `"name":"roots"`), "META", `META<{"roots":{"listChanged":true}}>`, 1), gives(`ASK,"inputRequests":{"1":`+askRoots+`},"requestState":"#4"`),
+		strings.Replace(lone("tools/call", `"name":"either"`), "META", `META<{"sampling":{}}>`, 1),
+		gives(`ASK,"inputRequests":{"1":{"method":"sampling/createMessage","params":{"messages":[],"maxTokens":9}}},"requestState":"#5"`),
 		call(`"name":"refuse"`), fails(200, 1001, "no"),
-		call(`"name":"twice"`), gives(`ASK,"inputRequests":{"q":`+askRoots+`,"q-2":`+askRoots+`},"requestState":"#4"`),
-		call(`"name":"again","inputResponses":{"q":{"action":"accept"}}`), gives(`ASK,"inputRequests":{"q-2":`+askSure+`},"requestState":"#5"`),
-		call(`"name":"again","inputResponses":{"q-2":{"action":"cancel"}},"requestState":"#5"`), gives(`ASK,"inputRequests":{"q-3":`+askSure+`},"requestState":"#6"`),
+		call(`"name":"twice"`), gives(`ASK,"inputRequests":{"q":`+askRoots+`,"q-2":`+askRoots+`},"requestState":"#6"`),
+		call(`"name":"again","inputResponses":{"q":{"action":"accept"}}`), gives(`ASK,"inputRequests":{"q-2":`+askSure+`},"requestState":"#7"`),
+		call(`"name":"again","inputResponses":{"q-2":{"action":"cancel"}},"requestState":"#7"`), gives(`ASK,"inputRequests":{"q-3":`+askSure+`},"requestState":"#8"`),
 		call(`"name":"roots","inputResponses":{"1":12345}`), fails(200, -32602, `inputResponses: "1": mcp: invalid response: want an object, got a number`),
 		call(`"name":"roots","inputResponses":{"1":null}`), fails(200, -32602, `inputResponses: "1": mcp: invalid response: roots: missing`),
 		call(`"name":"ask","inputResponses":{"1":{"action":"accept","content":{"name":5}}}`), fails(200, -32602, `inputResponses: "1": mcp: invalid response: name: want a string, got a number`),
@@ -630,7 +642,7 @@ func sealed(t *testing.T, s *Server, call, subject string) string {
 // BUG-190: a requestState is good for the call and the caller that it was given for, as
 // long as it lives, and only as it is. A call may be spelled differently.
 //
-// BASE-358 BASE-359 BASE-360 BASE-361 FEAT-355 FEAT-356 E4.5 E4.6
+// BASE-358 BASE-359 BASE-360 FEAT-355 FEAT-356 E4.5 E4.6
 func TestBUG190RequestState(t *testing.T) {
 	keys := [][]byte{[]byte("the first secret"), []byte("an older secret.")}
 	server := func(keys ...[]byte) *Server {
@@ -834,7 +846,7 @@ func TestStatelessVisits(t *testing.T) {
 
 // What handlers and interceptors make is a result of the era, with each member once.
 //
-// BASE-044 BASE-050 BASE-052 BASE-294 BASE-385 BASE-387 BASE-388 BASE-391 FEAT-204 FEAT-207 FEAT-208
+// BASE-044 BASE-050 BASE-052 BASE-294 BASE-385 BASE-387 BASE-388 BASE-391 FEAT-204 FEAT-207
 func TestStatelessResults(t *testing.T) {
 	var result any
 	var failed error
@@ -1014,7 +1026,7 @@ func TestListen(t *testing.T) {
 
 // Whoever ends a subscription, all of it is gone.
 //
-// BASE-137 BASE-141 BASE-202 BASE-376 BASE-377 BASE-378 EDGE-224 EDGE-235 FEAT-148
+// BASE-137 BASE-141 BASE-202 BASE-376 BASE-377 BASE-378 EDGE-235 FEAT-148
 func TestListenEnds(t *testing.T) {
 	const (
 		listen = `{"jsonrpc":"2.0","id":"l","method":"subscriptions/listen","params":{META,"notifications":{"toolsListChanged":true}}}`
@@ -1148,7 +1160,7 @@ func TestListenSlowReader(t *testing.T) {
 // What a request says goes on its own reply, before its answer: log messages only if it
 // names a level.
 //
-// BASE-018 BASE-171 BASE-198 BASE-200 BASE-201 BASE-290 FEAT-229 FEAT-230 FEAT-231 FEAT-232 EDGE-216
+// BASE-018 BASE-171 BASE-198 BASE-200 BASE-201 BASE-290 FEAT-229 FEAT-230 FEAT-231
 func TestStatelessStreams(t *testing.T) {
 	server := func() *Server {
 		s := testServer(t, nil)

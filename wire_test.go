@@ -820,7 +820,7 @@ type (
 )
 
 // Each official example of 2026-07-28 is read and written without loss.
-// BASE-288 FEAT-544 FEAT-545
+// FEAT-544
 func TestExamples(t *testing.T) {
 	needShared(t)
 	files, err := filepath.Glob(filepath.Join(sharedSpec, "examples-2026-07-28", "*", "*.json"))
