@@ -844,9 +844,11 @@ func TestClientUnknownRequest(t *testing.T) {
 	`)
 }
 
+const toolA = `{"name":"a","inputSchema":{"type":"object"},"outputSchema":{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}}`
+
 const structured = `
 	< {"jsonrpc":"2.0","id":2,"method":"tools/list","params":{}}
-	> {"jsonrpc":"2.0","id":2,"result":{"tools":[{"name":"a","inputSchema":{"type":"object"},"outputSchema":{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}}]}}
+	> {"jsonrpc":"2.0","id":2,"result":{"tools":[` + toolA + `]}}
 `
 
 // callA is a call of tool a and its answer.
@@ -886,6 +888,16 @@ func TestBUG164OutputSchema(t *testing.T) {
 			talk(t, asClient(t, nil, call(c.want)), shakeHands(rev, `{}`, everything)+structured+callA(3, c.answer))
 		}
 		talk(t, asClient(t, &ClientOptions{NoOutputCheck: true}, call("")), shakeHands(Revision20251125, `{}`, everything)+structured+callA(3, c.answer))
+		const caps = `{"extensions":{"io.modelcontextprotocol/tasks":{}}}`
+		lone := discovers(caps, `{"tools":{}}`) + "< " + loneAs(2, caps, "tools/list", "") + "\n> " + givesBack(2, `{"tools":[`+toolA+`]}`) +
+			"\n< " + loneAs(3, caps, "tools/call", `,"name":"a"`) + "\n> "
+		for _, conversation := range []string{
+			lone + givesBack(3, c.answer),
+			lone + givesBack(3, `{"resultType":"task","taskId":"x","status":"working"}`) + "\n< " + loneAs(4, caps, "tasks/get", `,"taskId":"x"`) +
+				"\n> " + givesBack(4, `{"taskId":"x","status":"completed","result":`+c.answer+`}`),
+		} {
+			talk(t, anyClient(t, ClientOptions{}, "", call(c.want)), conversation)
+		}
 		// the older revisions have neither output schemas nor structured results
 		talk(t, asClient(t, nil, call("")), shakeHands(Revision20250326, `{}`, everything)+structured+callA(3, c.answer))
 	}

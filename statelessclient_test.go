@@ -49,10 +49,15 @@ func givesBack(id int, result string) string {
 	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"result":%s}`, id, result)
 }
 
-// anyEra is the subject for a client of all revisions, unless opts say less: Connect
-// must fail as wanted, or f uses the session, which is closed when the server is gone.
+// anyEra is anyClient that takes no tasks.
 func anyEra(t *testing.T, opts ClientOptions, wanted string, f func(ctx context.Context, cs *ClientSession)) func(context.Context, Conn) {
 	opts.NoTasks = true
+	return anyClient(t, opts, wanted, f)
+}
+
+// anyClient is the subject for a client of all revisions, unless opts say less: Connect
+// must fail as wanted, or f uses the session, which is closed when the server is gone.
+func anyClient(t *testing.T, opts ClientOptions, wanted string, f func(ctx context.Context, cs *ClientSession)) func(context.Context, Conn) {
 	return func(ctx context.Context, c Conn) {
 		cs, err := NewClient(&Implementation{Name: "t", Version: "0"}, &opts).Connect(ctx, &ConnTransport{Conn: c})
 		checkError(t, "Connect", err, wanted)

@@ -1111,17 +1111,16 @@ func (s *Server) updateTask(ctx context.Context, r *Request, params any) (any, e
 
 // checkAnswer says why an answer is none to the open question of its name.
 func (t *TaskRecord) checkAnswer(name string, v value) error {
-	for i := range t.Questions {
-		if t.Questions[i].Name != name {
-			continue
-		}
-		q, err := t.Questions[i].question()
-		if err == nil {
-			_, err = q.answer(v)
-		}
-		if err != nil {
-			return Errorf(CodeInvalidParams, "inputResponses: %q: %v", name, err)
-		}
+	i := t.open(name)
+	if i < 0 {
+		return nil // it is ignored
+	}
+	q, err := t.Questions[i].question()
+	if err == nil {
+		_, err = q.answer(v)
+	}
+	if err != nil {
+		return Errorf(CodeInvalidParams, "inputResponses: %q: %v", name, err)
 	}
 	return nil
 }
@@ -1190,7 +1189,7 @@ func (c *clientConn) work(ctx context.Context, in *incoming, serve func(context.
 	return o
 }
 
-// TaskParams reads which task a request of the server is about.
+// taskParams reads which task a request of the server is about.
 func (c *clientConn) taskParams(in *incoming) (string, error) {
 	if c.c.opts.Tasks == nil || !in.rev.tasks() {
 		return "", errNotOffered(in)
@@ -1278,6 +1277,15 @@ func (cs *ClientSession) asksForTasks() bool {
 // is asked for a task if the tool was listed as one that may be one; ttl is how long
 // it is to be kept then, 0 as the server likes. Later servers decide themselves.
 func (cs *ClientSession) StartTool(ctx context.Context, name string, args any, ttl time.Duration) (*ClientTask, *CallToolResult, error) {
+	t, result, err := cs.startTool(ctx, name, args, ttl)
+	if result != nil {
+		err = cs.checkOutput(name, result)
+	}
+	return t, result, err
+}
+
+// startTool is StartTool without a look at the output schema.
+func (cs *ClientSession) startTool(ctx context.Context, name string, args any, ttl time.Duration) (*ClientTask, *CallToolResult, error) {
 	call, err := toolCall(name, args)
 	if err != nil {
 		return nil, nil, err
@@ -1295,7 +1303,7 @@ func (cs *ClientSession) StartTool(ctx context.Context, name string, args any, t
 		return nil, nil, err
 	}
 	if !call.created.present() {
-		return nil, result, cs.checkOutput(name, result)
+		return nil, result, nil
 	}
 	var task Task
 	if err := decode(call.created, &task); err != nil {
@@ -1326,11 +1334,11 @@ func callTool(ctx context.Context, cs *ClientSession, name string, args any) (*C
 		}
 		return answer[CallToolResult](ctx, cs, call)
 	}
-	t, result, err := cs.StartTool(ctx, name, args, 0)
+	t, result, err := cs.startTool(ctx, name, args, 0)
 	if err != nil || t == nil {
 		return result, err
 	}
-	result, err = t.Result(ctx)
+	result, err = t.wait(ctx)
 	if !t.over { // nobody waits for it any more
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cancelWait)
 		defer cancel()
@@ -1341,19 +1349,21 @@ func callTool(ctx context.Context, cs *ClientSession, name string, args any) (*C
 
 // Get asks how the task is.
 func (t *ClientTask) Get(ctx context.Context) (*Task, error) {
-	v, err := t.get(ctx)
+	task, _, err := t.get(ctx)
+	return task, err
+}
+
+// get also returns the answer as it came.
+func (t *ClientTask) get(ctx context.Context) (*Task, value, error) {
+	v, err := t.call(ctx, &clientCall{method: methodTasksGet, params: &TaskParams{TaskID: t.ID}}, t.cs.opts)
 	if err != nil {
-		return nil, err
+		return nil, v, err
 	}
 	task := &Task{}
 	if err := decode(v, task); err != nil {
-		return nil, fmt.Errorf("%w: %s: %w", ErrInvalidResponse, methodTasksGet, err)
+		return nil, v, fmt.Errorf("%w: %s: %w", ErrInvalidResponse, methodTasksGet, err)
 	}
-	return task, nil
-}
-
-func (t *ClientTask) get(ctx context.Context) (value, error) {
-	return t.call(ctx, &clientCall{method: methodTasksGet, params: &TaskParams{TaskID: t.ID}}, t.cs.opts)
+	return task, v, nil
 }
 
 // call makes a call about the task. Progress is the task's, not the call's.
@@ -1389,17 +1399,22 @@ func (t *ClientTask) Cancel(ctx context.Context) error {
 // functions of the ClientOptions, each question once. It gives up when the task is
 // older than the server wants to keep it.
 func (t *ClientTask) Result(ctx context.Context) (*CallToolResult, error) {
+	result, err := t.wait(ctx)
+	if err == nil && t.tool != "" {
+		err = t.cs.checkOutput(t.tool, result)
+	}
+	return result, err
+}
+
+// wait is Result without a look at the output schema.
+func (t *ClientTask) wait(ctx context.Context) (*CallToolResult, error) {
 	if f := t.cs.opts.Progress; f != nil && !t.token.IsZero() {
 		defer t.cs.conn.reportTo(t.token, f)()
 	}
 	for start := time.Now(); ; {
-		v, err := t.get(ctx)
+		task, v, err := t.get(ctx)
 		if err != nil {
 			return nil, err
-		}
-		var task Task
-		if err := decode(v, &task); err != nil {
-			return nil, fmt.Errorf("%w: %s: %w", ErrInvalidResponse, methodTasksGet, err)
 		}
 		wait, left := defaultTaskPoll, maxMilliseconds.Duration()
 		if task.PollInterval != nil && *task.PollInterval > 0 {
@@ -1408,7 +1423,7 @@ func (t *ClientTask) Result(ctx context.Context) (*CallToolResult, error) {
 		if task.TTL != nil {
 			left = task.TTL.Duration() - time.Since(start)
 		}
-		switch result, end, err := t.outcome(ctx, v, &task, left); {
+		switch result, end, err := t.outcome(ctx, v, task, left); {
 		case end:
 			return result, err
 		case err != nil:
@@ -1463,10 +1478,7 @@ func (t *ClientTask) take(v value) (*CallToolResult, error) {
 	if err := decode(v, result); err != nil || !v.present() {
 		return nil, fmt.Errorf("%w: the result of task %s: %w", ErrInvalidResponse, t.ID, cmp.Or(err, errors.New("missing")))
 	}
-	if t.tool == "" {
-		return result, nil
-	}
-	return result, t.cs.checkOutput(t.tool, result)
+	return result, nil
 }
 
 // errorOf reads the error that a task has failed with.
