@@ -168,18 +168,20 @@ func (d *duplexEnds) Close() error                { _ = d.w.Close(); return d.Re
 func BenchmarkCalls(b *testing.B) {
 	for _, scenario := range []string{"echo", "list", "big", "echo64"} {
 		for _, over := range []string{"pipe", "iopipe", "ospipe"} {
-			b.Run(scenario+"/"+over+"/mcp", func(b *testing.B) {
-				server, client, _ := ends[over](b)
-				var all sync.WaitGroup
-				s := benchServer(b)
-				c := server()
-				all.Go(func() { _ = s.Run(context.Background(), c) })
-				cs, err := sessionClient(&Implementation{Name: "c", Version: "1"}, nil).Connect(b.Context(), &ConnTransport{Conn: client()})
-				must(b, err)
-				runCalls(b, scenario, sessionCaller(cs))
-				must(b, cs.Close())
-				all.Wait()
-			})
+			for name, revs := range map[string][]string{"mcp": sessionRevisions(), "stateless": nil} {
+				b.Run(scenario+"/"+over+"/"+name, func(b *testing.B) {
+					server, client, _ := ends[over](b)
+					var all sync.WaitGroup
+					s := benchServer(b)
+					c := server()
+					all.Go(func() { _ = s.Run(context.Background(), c) })
+					cs, err := NewClient(&Implementation{Name: "c", Version: "1"}, &ClientOptions{Revisions: revs}).Connect(b.Context(), &ConnTransport{Conn: client()})
+					must(b, err)
+					runCalls(b, scenario, sessionCaller(cs))
+					must(b, cs.Close())
+					all.Wait()
+				})
+			}
 			b.Run(scenario+"/"+over+"/floor", func(b *testing.B) {
 				_, _, raw := ends[over](b)
 				f := newFloor(raw[0], raw[1])

@@ -15,6 +15,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -666,6 +667,9 @@ const (
 func (statelessEra) open(ctx context.Context, cs *ClientSession, revs []revision) (old bool, err error) {
 	c := cs.conn
 	for offer, tried := revs[0], map[revision]int{}; ; {
+		if err := c.introduce(offer); err != nil {
+			return false, err
+		}
 		o := cs.statelessOptions(offer, &clientCall{method: methodDiscover})
 		o.opens = true
 		if c.link.place() == "" {
@@ -695,6 +699,17 @@ func (statelessEra) open(ctx context.Context, cs *ClientSession, revs []revision
 		}
 		offer = revs[next]
 	}
+}
+
+// introduce settles what each request says of the client, in the words of a revision.
+func (c *clientConn) introduce(rev revision) error {
+	info, err := appendJSON(nil, &c.c.info, rev)
+	if err != nil {
+		return fmt.Errorf("mcp: client's Implementation: %w", err)
+	}
+	caps, err := appendJSON(nil, c.c.capabilities(), rev)
+	c.says = Meta{metaRevision: rev.String(), metaCapabilities: json.RawMessage(caps), metaClient: json.RawMessage(info)}
+	return err
 }
 
 // supportedBy are the revisions that an error names as supported.
@@ -752,12 +767,9 @@ func (c *clientConn) meet(v value, offer revision) (speaks []string, err error) 
 // statelessOptions are those of a call that says itself what the server has to know.
 func (cs *ClientSession) statelessOptions(rev revision, c *clientCall) callOptions {
 	o := cs.callOptions()
-	o.rev, o.meta = rev, Meta{}
-	for key, v := range cs.opts.Meta {
-		o.meta[key] = v
-	}
-	client := cs.conn.c
-	o.meta[metaRevision], o.meta[metaCapabilities], o.meta[metaClient] = rev.String(), &forRevision{client.capabilities(), rev}, &forRevision{&client.info, rev}
+	o.rev, o.meta = rev, make(Meta, len(cs.opts.Meta)+len(cs.conn.says)+2) // a level and a progress token may come
+	maps.Copy(o.meta, cs.opts.Meta)
+	maps.Copy(o.meta, cs.conn.says)
 	cs.conn.mu.Lock()
 	if level := cs.conn.level; level != "" {
 		o.meta[metaLevel] = level
@@ -775,15 +787,6 @@ func (cs *ClientSession) statelessOptions(rev revision, c *clientCall) callOptio
 	o.header[headerMethod] = []string{c.method}
 	return o
 }
-
-// forRevision is a value of the protocol inside of _meta.
-type forRevision struct {
-	value any
-	rev   revision
-}
-
-// MarshalJSON writes the value for its revision.
-func (f *forRevision) MarshalJSON() ([]byte, error) { return appendJSON(nil, f.value, f.rev) }
 
 // statelessEra makes calls that stand alone.
 type statelessEra struct{}
