@@ -56,7 +56,11 @@ func officialSchema(t testing.TB, rev string) *officialTypes {
 	}
 	o.mendElicitResult()
 	if rev == Revision20260728 {
-		if err := json.Unmarshal([]byte(taskTypes), &o.defs); err != nil { // into those that are there
+		tasks, err := os.ReadFile(filepath.Join("testdata", "tasks-"+rev+".json")) // the types of the extension, which that schema lacks
+		if err == nil {
+			err = json.Unmarshal(tasks, &o.defs) // into those that are there
+		}
+		if err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -70,36 +74,6 @@ func officialSchema(t testing.TB, rev string) *officialTypes {
 	actual, _ := officialSchemas.LoadOrStore(rev, o)
 	return actual.(*officialTypes)
 }
-
-// taskTypes are the types of the extension for tasks, which the schema of 2026-07-28
-// does not have.
-const taskTypes = `{
-	"TaskMembers": {"type": "object", "required": ["taskId", "status", "createdAt", "lastUpdatedAt", "ttlMs"], "properties": {
-		"taskId": {"type": "string"},
-		"status": {"enum": ["working", "input_required", "completed", "failed", "cancelled"]},
-		"statusMessage": {"type": "string"},
-		"createdAt": {"type": "string", "pattern": "^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d(\\.\\d+)?Z$"},
-		"lastUpdatedAt": {"type": "string", "pattern": "^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d(\\.\\d+)?Z$"},
-		"ttlMs": {"type": ["integer", "null"], "minimum": 1},
-		"pollIntervalMs": {"type": "integer", "minimum": 1},
-		"ttl": false, "pollInterval": false, "task": false, "requestState": false}},
-	"CreateTaskResult": {"allOf": [{"$ref": "#/$defs/Result"}, {"$ref": "#/$defs/TaskMembers"}], "properties": {
-		"resultType": {"const": "task"}, "result": false, "error": false, "inputRequests": false}},
-	"DetailedTask": {"allOf": [{"$ref": "#/$defs/TaskMembers"}], "oneOf": [
-		{"properties": {"status": {"enum": ["working", "cancelled"]}, "result": false, "error": false, "inputRequests": false}},
-		{"properties": {"status": {"const": "input_required"}, "result": false, "error": false, "inputRequests": {"$ref": "#/$defs/InputRequests"}}, "required": ["inputRequests"]},
-		{"properties": {"status": {"const": "completed"}, "result": {"$ref": "#/$defs/CallToolResult"}, "error": false, "inputRequests": false}, "required": ["result"]},
-		{"properties": {"status": {"const": "failed"}, "result": false, "error": {"$ref": "#/$defs/Error"}, "inputRequests": false}, "required": ["error"]}]},
-	"GetTaskRequest": {"properties": {"method": {"const": "tasks/get"}}},
-	"GetTaskResult": {"allOf": [{"$ref": "#/$defs/Result"}, {"$ref": "#/$defs/DetailedTask"}], "properties": {"resultType": {"const": "complete"}}},
-	"UpdateTaskRequest": {"properties": {"method": {"const": "tasks/update"}, "params": {"required": ["taskId", "inputResponses"], "properties": {
-		"taskId": {"type": "string"}, "inputResponses": {"$ref": "#/$defs/InputResponses"}}}}, "required": ["params"]},
-	"UpdateTaskResult": {"properties": {"resultType": {"const": "complete"}, "_meta": {}}, "required": ["resultType"], "additionalProperties": false},
-	"CancelTaskRequest": {"properties": {"method": {"const": "tasks/cancel"}}},
-	"CancelTaskResult": {"$ref": "#/$defs/UpdateTaskResult"},
-	"TaskNotification": {"properties": {"method": {"const": "notifications/tasks"}, "params": {"$ref": "#/$defs/DetailedTask",
-		"properties": {"resultType": false, "_meta": {"required": ["io.modelcontextprotocol/subscriptionId"]}}, "required": ["_meta"]}}, "required": ["params"]}
-}`
 
 // mendElicitResult puts back what the generator of the schemas lost: the values of a
 // form are numbers, not only integers.
