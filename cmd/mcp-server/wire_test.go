@@ -21,13 +21,15 @@ const sharedSchemas = "../../../shared/spec/schema" // the official ones
 
 // A wire has what went over the connections of a session.
 type wire struct {
-	mu       sync.Mutex // guards messages
+	mu       sync.Mutex // guards the fields below
 	messages []sent
+	end      bool // the client is about to close the session
 }
 
 // A sent is a message as it was on the wire.
 type sent struct {
 	byServer bool
+	late     bool // by the server, when the session was about to end
 	text     string
 	message
 }
@@ -38,16 +40,44 @@ type message struct {
 	Method string          `json:"method"`
 	Params struct {
 		Name string          `json:"name"`
-		URI  string          `json:"uri"`
 		Task json.RawMessage `json:"task"`
 		Ref  struct {
 			URI string `json:"uri"`
 		} `json:"ref"`
 	} `json:"params"`
 	Result json.RawMessage `json:"result"`
-	Error  *struct {
-		Code int `json:"code"`
-	} `json:"error"`
+	Error  json.RawMessage `json:"error"`
+}
+
+// offers lists what the server has listed, and uses what of it was asked for, as
+// "tool read_file", "prompt explain_file" and "template {+path}", the latter without the URI of its folder.
+func (w *wire) offers(dir string) (offers, uses []string) {
+	for _, m := range w.all() {
+		var r struct {
+			Tools     []struct{ Name string }
+			Prompts   []struct{ Name string }
+			Templates []struct{ URITemplate string } `json:"resourceTemplates"`
+		}
+		_ = json.Unmarshal(m.Result, &r) // what is no list has none
+		for _, tool := range r.Tools {
+			offers = append(offers, "tool "+tool.Name)
+		}
+		for _, prompt := range r.Prompts {
+			offers = append(offers, "prompt "+prompt.Name)
+		}
+		for _, template := range r.Templates {
+			offers = append(offers, "template "+strings.TrimPrefix(template.URITemplate, dir))
+		}
+		switch m.Method {
+		case "tools/call":
+			uses = append(uses, "tool "+m.Params.Name)
+		case "prompts/get":
+			uses = append(uses, "prompt "+m.Params.Name)
+		case "completion/complete":
+			uses = append(uses, "template "+strings.TrimPrefix(m.Params.Ref.URI, dir))
+		}
+	}
+	return offers, uses
 }
 
 // add notes what was sent: a message, or several in an array.
@@ -59,10 +89,16 @@ func (w *wire) add(byServer bool, data []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, text := range all {
-		m := sent{byServer: byServer, text: string(text)}
+		m := sent{byServer: byServer, late: byServer && w.end, text: string(text)}
 		_ = json.Unmarshal(text, &m.message) // what is no message fits no type
 		w.messages = append(w.messages, m)
 	}
+}
+
+func (w *wire) closing() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.end = true
 }
 
 func (w *wire) all() []sent {
@@ -72,11 +108,13 @@ func (w *wire) all() []sent {
 }
 
 // spoken lists what was said, in order and each once: ">" and a method of the client,
-// "<" and one of the server, or "<input_required" for the result that asks.
+// "<" and one of the server, or "<input_required" for the result that asks. What the
+// server says to the end of the session may get lost, and does not count.
 func (w *wire) spoken() []string {
 	said := map[string]bool{}
 	for _, m := range w.all() {
 		switch {
+		case m.late:
 		case m.Method != "":
 			said[map[bool]string{false: ">", true: "<"}[m.byServer]+m.Method] = true
 		case resultType(m.Result) == "input_required":
@@ -92,6 +130,14 @@ func resultType(result []byte) string {
 	}
 	_ = json.Unmarshal(result, &r) // none has no type
 	return r.ResultType
+}
+
+func code(e []byte) int {
+	var c struct {
+		Code int `json:"code"`
+	}
+	_ = json.Unmarshal(e, &c) // what is no error fits no type
+	return c.Code
 }
 
 // A wiredConn notes what goes over a connection of a client.
@@ -277,7 +323,7 @@ func (o *officialTypes) members(name string) map[string]any {
 func (o *officialTypes) check(name string, data []byte) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.defs[name] == nil {
+	if base, _, _ := strings.Cut(name, "/"); o.defs[base] == nil {
 		return fmt.Errorf("has no type in %s: there is no %s", o.rev, name)
 	}
 	if o.compiled[name] == nil {
@@ -294,6 +340,19 @@ func (o *officialTypes) check(name string, data []byte) error {
 		return fmt.Errorf("is no %s of %s: %w", name, o.rev, err)
 	}
 	return nil
+}
+
+// words lists all that the sides may say, as spoken does.
+func (o *officialTypes) words() (words []string) {
+	for method, name := range o.byMethod {
+		for mark, side := range map[string]string{">": "Client", "<": "Server"} {
+			if o.sends(side+"Request", name) || o.sends(side+"Notification", name) {
+				words = append(words, mark+method)
+			}
+		}
+	}
+	slices.Sort(words)
+	return words
 }
 
 // problems says what of a session does not fit the official types: each message fits its
@@ -338,12 +397,14 @@ func (o *officialTypes) typesOf(m, request sent, known bool) []typed {
 			return []typed{{"JSONRPC" + kind, text}, {o.byMethod[m.Method], text}}
 		}
 		return []typed{{side + kind + " with the method " + m.Method, text}} // which there is not
+	case m.Error != nil && o.defs["JSONRPCErrorResponse"] == nil && m.ID == nil: // the schema demands an id; there is none that could be right
+		return []typed{{"JSONRPCError/properties/error", m.Error}}
 	case m.Error != nil:
 		types := []typed{{"JSONRPCError", text}}
 		if o.defs["JSONRPCErrorResponse"] != nil {
 			types[0].name = "JSONRPCErrorResponse"
 		}
-		if name := dataErrors[m.Error.Code]; o.defs[name] != nil {
+		if name := dataErrors[code(m.Error)]; o.defs[name] != nil {
 			types = append(types, typed{name, text})
 		}
 		return types
@@ -412,6 +473,8 @@ func TestWireProblems(t *testing.T) {
 		{"2025-11-25", call, `{"jsonrpc":"2.0","id":1,"result":{"tools":[]}}`, "is no CallToolResult of 2025-11-25: "},
 		{"2025-11-25", call, `{"jsonrpc":"2.0","id":2,"result":{"content":[]}}`, "there is no request for this answer"},
 		{"2025-11-25", call, `{"jsonrpc":"2.0","id":1,"error":{"code":1}}`, "is no JSONRPCErrorResponse of 2025-11-25: "},
+		{"2024-11-05", call, `{"jsonrpc":"2.0","error":{"code":1,"message":"m"}}`, ""},
+		{"2024-11-05", call, `{"jsonrpc":"2.0","error":{"code":1}}`, "is no JSONRPCError/properties/error of 2024-11-05: "},
 		{"2025-11-25", list, `{"jsonrpc":"2.0","id":1,"method":"elicitation/create","params":{"message":"m","requestedSchema":{"type":"object","properties":{}}}}`, ""},
 		{"2025-03-26", list, `{"jsonrpc":"2.0","id":1,"method":"elicitation/create","params":{"message":"m","requestedSchema":{"type":"object","properties":{}}}}`,
 			"there is no ServerRequest with the method elicitation/create"},
