@@ -243,12 +243,13 @@ type officialTypes struct {
 	compiled              map[string]*mcp.Schema
 }
 
-// readSchemas returns the official types by revision. To those of each, members that
+// readSchemas returns the official types by revision; nil if they are not there. To those of each, members that
 // only other revisions have are closed: what is of another revision does not fit.
 func readSchemas(t *testing.T) map[string]*officialTypes {
 	t.Helper()
 	if _, err := os.Stat(sharedSchemas); err != nil {
-		t.Skipf("the official schemas are not at %s", sharedSchemas)
+		t.Logf("the wire is not checked: the official schemas are not at %s", sharedSchemas)
+		return nil
 	}
 	all := map[string]*officialTypes{}
 	for _, rev := range mcp.Revisions() {
@@ -458,6 +459,9 @@ func (o *officialTypes) resultOf(request sent, result []byte) string {
 // The check of the wire must find what is wrong.
 func TestWireProblems(t *testing.T) {
 	types := readSchemas(t)
+	if types == nil {
+		t.Skip("there is nothing to check")
+	}
 	const (
 		list = `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`
 		call = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t"}}`
