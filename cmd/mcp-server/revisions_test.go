@@ -305,7 +305,8 @@ func (all *played) check(t *testing.T) {
 	if all.rows < len(features) {
 		return
 	}
-	for _, offer := range all.offers {
+	slices.Sort(all.offers)
+	for _, offer := range slices.Compact(all.offers) {
 		if !slices.Contains(all.uses, offer) {
 			t.Errorf("the server offers the %s: the table of this test needs a row for it", offer)
 		}
@@ -434,7 +435,9 @@ func (s *stage) overHTTP() mcp.Transport {
 		for range served.lines {
 		}
 	}()
+	base := http.DefaultTransport.(*http.Transport).Clone()
 	s.stop = func() {
+		base.CloseIdleConnections() // for one that was never used the server would wait
 		cancel()
 		equal(s.t, "exit code", <-served.code, exitOK)
 		<-read
@@ -443,8 +446,6 @@ func (s *stage) overHTTP() mcp.Transport {
 	if s.way == "sse" {
 		url = strings.TrimSuffix(url, "/mcp") + "/sse"
 	}
-	base := http.DefaultTransport.(*http.Transport).Clone()
-	s.t.Cleanup(base.CloseIdleConnections)
 	return &mcp.HTTPTransport{URL: url, Client: &http.Client{Transport: &wiredHTTP{base, s.wire}}}
 }
 

@@ -258,28 +258,31 @@ func readSchemas(t *testing.T) map[string]*officialTypes {
 	known := map[string]map[string]any{} // members by type, of all revisions
 	for _, o := range all {
 		for name := range o.defs {
-			if known[name] == nil {
-				known[name] = map[string]any{}
+			for _, name := range []string{name, name + "/params"} {
+				if known[name] == nil {
+					known[name] = map[string]any{}
+				}
+				maps.Copy(known[name], o.members(name))
 			}
-			maps.Copy(known[name], o.members(name))
 		}
 	}
 	for _, o := range all {
 		for name, def := range o.defs {
-			o.close(name, def, known[name])
+			if def["allOf"] == nil { // else others say what it has
+				shut(o.members(name), known[name])
+			}
+			if o.inline(name) {
+				shut(o.members(name+"/params"), known[name+"/params"])
+			}
 		}
 	}
 	return all
 }
 
-// close closes the members that a type does not have, if it says itself which it has.
-func (o *officialTypes) close(name string, def, known map[string]any) {
-	members := o.members(name)
-	if members == nil || def["allOf"] != nil {
-		return
-	}
+// shut closes the members that a type does not have.
+func shut(members, known map[string]any) {
 	for name := range known {
-		if _, ok := members[name]; !ok && name != "jsonrpc" && name != "id" {
+		if _, ok := members[name]; members != nil && !ok && !slices.Contains([]string{"jsonrpc", "id", "_meta"}, name) {
 			members[name] = false
 		}
 	}
@@ -314,10 +317,26 @@ func readSchema(t *testing.T, rev string) *officialTypes {
 	return o
 }
 
-// members are those of a definition; nil if it has none of its own.
+// members are those of a type, or of the parameters of a method, as in PingRequest/params;
+// nil if it has none of its own.
 func (o *officialTypes) members(name string) map[string]any {
-	members, _ := o.defs[name]["properties"].(map[string]any)
+	base, params := strings.CutSuffix(name, "/params")
+	members, _ := o.defs[base]["properties"].(map[string]any)
+	if !params {
+		return members
+	}
+	p, _ := members["params"].(map[string]any)
+	if ref, ok := p["$ref"].(string); ok {
+		return o.members(strings.TrimPrefix(ref, "#/"+o.section+"/"))
+	}
+	members, _ = p["properties"].(map[string]any)
 	return members
+}
+
+// inline reports whether a type has parameters that are no type of their own.
+func (o *officialTypes) inline(name string) bool {
+	p, _ := o.members(name)["params"].(map[string]any)
+	return p != nil && p["$ref"] == nil && p["allOf"] == nil
 }
 
 // check validates data as a type.
@@ -482,6 +501,8 @@ func TestWireProblems(t *testing.T) {
 		{"2025-11-25", list, `{"jsonrpc":"2.0","id":1,"method":"elicitation/create","params":{"message":"m","requestedSchema":{"type":"object","properties":{}}}}`, ""},
 		{"2025-03-26", list, `{"jsonrpc":"2.0","id":1,"method":"elicitation/create","params":{"message":"m","requestedSchema":{"type":"object","properties":{}}}}`,
 			"there is no ServerRequest with the method elicitation/create"},
+		{"2025-06-18", `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"t","task":{}}}`, `{"jsonrpc":"2.0","id":1,"result":{"content":[]}}`,
+			"is no CallToolRequest of 2025-06-18: /params/task: not allowed"},
 		{"2026-07-28", lone, `{"jsonrpc":"2.0","id":1,"method":"ping"}`, "there is no ServerRequest with the method ping"},
 		{"2026-07-28", lone, `{"jsonrpc":"2.0","id":1,"result":{"content":[]}}`, "is no JSONRPCResultResponse of 2026-07-28: "},
 		{"2026-07-28", lone, `{"jsonrpc":"2.0","id":1,"result":{"resultType":"complete"}}`, "is no CallToolResult of 2026-07-28: "},
