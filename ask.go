@@ -739,8 +739,22 @@ func checkRoot(r *Root) error {
 }
 
 // CheckMetaKey says why a key does not follow the grammar of _meta keys (Base
-// Protocol, _meta), or that its prefix is reserved for the protocol.
+// Protocol, _meta), or that its prefix is reserved for the protocol: at 2025-06-18 by
+// the last label but one, from 2025-11-25 on by the second.
 func CheckMetaKey(key string) error {
+	if err := checkMetaGrammar(key); err != nil {
+		return err
+	}
+	prefix, _, has := strings.Cut(key, "/")
+	labels := strings.Split(prefix, ".")
+	ours := func(i int) bool { return labels[i] == "modelcontextprotocol" || labels[i] == "mcp" }
+	if n := len(labels); has && n > 1 && (ours(1) || ours(n-2)) {
+		return fmt.Errorf("mcp: prefix of _meta key %q is reserved for the protocol", key)
+	}
+	return nil
+}
+
+func checkMetaGrammar(key string) error {
 	prefix, name, has := strings.Cut(key, "/")
 	if !has {
 		prefix, name = "", key
@@ -754,8 +768,22 @@ func CheckMetaKey(key string) error {
 	if name != "" && !metaLabel(name, "-_.", false) {
 		return fmt.Errorf("mcp: name of _meta key %q must begin and end with a letter or digit, with only hyphens, underscores and dots between", key)
 	}
-	if len(labels) > 1 && (labels[1] == "modelcontextprotocol" || labels[1] == "mcp") {
-		return fmt.Errorf("mcp: prefix of _meta key %q is reserved for the protocol", key)
+	return nil
+}
+
+// check says what is wrong with extensions: each is named by a _meta key with a prefix,
+// and its settings are an object (Extensions, Identifiers).
+func (e Extensions) check() error {
+	for _, id := range sortedKeys(e) {
+		if err := checkMetaGrammar(id); err != nil {
+			return fmt.Errorf("extension %q: %w", id, err)
+		}
+		if !strings.Contains(id, "/") {
+			return fmt.Errorf("extension %q has no prefix", id)
+		}
+		if ix, err := scan(e[id]); err != nil || ix.root().kind() != kindObject {
+			return fmt.Errorf("settings of extension %q must be a JSON object, not %.40q", id, e[id])
+		}
 	}
 	return nil
 }

@@ -563,7 +563,7 @@ func messages(t *testing.T, short string) (list []*SamplingMessage) {
 	return list
 }
 
-// FEAT-272 FEAT-281 FEAT-282 FEAT-284 FEAT-285 FEAT-263 E6.1 to E6.6
+// FEAT-272 FEAT-281 FEAT-282 FEAT-284 FEAT-285 FEAT-263 E6.1 E6.2 E6.3 E6.4 E6.5 E6.6
 func TestHistories(t *testing.T) {
 	for _, c := range []struct{ history, want string }{
 		{"u t", ""},
@@ -886,6 +886,12 @@ func TestCheckMetaKey(t *testing.T) {
 		{"io.modelcontextprotocol/x", reserved},
 		{"dev.mcp/x", reserved},
 		{"com.mcp.tools/x", reserved},
+		{"mcp.dev/x", reserved},
+		{"tools.mcp.com/x", reserved},
+		{"modelcontextprotocol.io/x", reserved},
+		{"api.modelcontextprotocol.org/", reserved},
+		{"a.b.mcp.c/x", reserved},
+		{"a.b.mcp.c.d/x", ""},
 		{"1com.example/x", label},
 		{"com..example/x", label},
 		{"com.example-/x", label},

@@ -859,6 +859,9 @@ func (sessionEra) settle(ctx context.Context, cs *ClientSession, c *clientCall, 
 		if renewErr := cs.conn.renew(ctx, lost); renewErr != nil {
 			return false, fmt.Errorf("%w; no other could be opened: %w", err, renewErr)
 		}
+		if p, ok := c.params.(*ListParams); ok && p.Cursor != nil {
+			return false, fmt.Errorf("%w; its cursor is of no use in another one: list from the start", err)
+		}
 		return !lost.begun, err
 	}
 	var e *Error

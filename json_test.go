@@ -38,7 +38,6 @@ var goodTexts = []string{
 	`{"jsonrpc":"2.0","id":9007199254740993,"method":"ping"}`, `[1e400,-1e-400,123456789012345678901234567890]`,
 }
 
-// EDGE-028 EDGE-029 EDGE-031 EDGE-032
 var badTexts = []struct {
 	text, reason string
 	offset       int

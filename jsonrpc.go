@@ -188,14 +188,17 @@ func (e *CancelledError) Error() string {
 }
 
 // wireError returns what is sent for err. What is not an *Error goes out without
-// detail; codes that the protocol keeps for itself become -32603.
+// detail; codes that the protocol keeps for itself become -32603, also those that have a
+// meaning for a request as a whole, unless they come with their status: a handler that
+// passes on what another server has answered does not say that of its own request.
 func wireError(err error) *Error {
 	var e *Error
 	if !errors.As(err, &e) {
 		return &Error{Code: CodeInternalError, Message: "internal error"}
 	}
 	reserved := -32099 <= e.Code && e.Code <= -32000
-	if reserved && !slices.Contains(ownCodes, e.Code) {
+	ofRequests := CodeUnsupportedProtocolVersion <= e.Code && e.Code <= CodeHeaderMismatch
+	if reserved && !slices.Contains(ownCodes, e.Code) || ofRequests && e.status == 0 {
 		c := *e
 		c.Code = CodeInternalError
 		return &c

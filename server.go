@@ -113,7 +113,8 @@ type ServerOptions struct {
 
 	// Tasks is how tools that are marked for tasks run as such.
 	Tasks TaskOptions
-	// Extensions are what of the protocol's extensions the application supports.
+	// Extensions are what of the protocol's extensions the application supports. Each
+	// is named by a _meta key with a prefix; its settings are a JSON object.
 	Extensions Extensions
 
 	// CrashOnPanic lets a panic of a handler end the process, after it was logged.
@@ -287,6 +288,9 @@ func (s *Server) check() error {
 		if hint := s.opts.Cache[method]; !slices.Contains(cacheable, method) || hint.TTL < 0 {
 			return fmt.Errorf("mcp: ServerOptions.Cache: %q is not one of %q, or its TTL is negative", method, cacheable)
 		}
+	}
+	if err := s.opts.Extensions.check(); err != nil {
+		return fmt.Errorf("mcp: ServerOptions.Extensions: %w", err)
 	}
 	if _, own := s.opts.Extensions[ExtensionTasks]; own {
 		return fmt.Errorf("mcp: ServerOptions.Extensions: %q is offered where a tool may run as a task: see Tool.Execution", ExtensionTasks)

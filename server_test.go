@@ -153,7 +153,6 @@ func TestBUG157ToolArguments(t *testing.T) {
 }
 
 // FEAT-009 FEAT-041 FEAT-042 FEAT-044 FEAT-049 FEAT-051 FEAT-053 FEAT-056 FEAT-057 FEAT-058
-
 func TestBUG158ToolResults(t *testing.T) {
 	everyRevision(t, toolServer, toolOffers, `
 		> {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"add","arguments":{"a":1,"b":0.5}}}
@@ -1460,6 +1459,10 @@ func TestServerOptionErrors(t *testing.T) {
 		{Implementation{Version: "v"}, nil, "mcp: a server's Implementation needs a Name and a Version"},
 		{Implementation{Name: "n", Version: "v", Icons: []Icon{{Source: "ftp://x"}}}, nil, `mcp: server's Implementation: in Icons: mcp: icon "ftp://x" is neither an https: nor a data: URI`},
 		{good, &ServerOptions{Revisions: []string{"2025-01-01"}}, `mcp: unknown revision "2025-01-01" in ServerOptions.Revisions`},
+		{good, &ServerOptions{Extensions: Extensions{"tasks": json.RawMessage("{}")}}, `mcp: ServerOptions.Extensions: extension "tasks" has no prefix`},
+		{good, &ServerOptions{Extensions: Extensions{"1a/x": json.RawMessage("{}")}}, `mcp: ServerOptions.Extensions: extension "1a/x": mcp: prefix of _meta key "1a/x": label "1a" must begin with a letter and have only letters, digits and hyphens`},
+		{good, &ServerOptions{Extensions: Extensions{"com.example/x": json.RawMessage("true")}}, `mcp: ServerOptions.Extensions: settings of extension "com.example/x" must be a JSON object, not "true"`},
+		{good, &ServerOptions{Extensions: Extensions{"com.example/x": nil}}, `mcp: ServerOptions.Extensions: settings of extension "com.example/x" must be a JSON object, not ""`},
 		{good, &ServerOptions{LogLevel: "loud"}, `mcp: unknown level "loud" in ServerOptions.LogLevel`},
 	} {
 		a, _ := Pipe()

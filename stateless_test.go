@@ -127,6 +127,94 @@ func TestStatelessMethods(t *testing.T) {
 	everyWay(t, server, lines...)
 }
 
+// A server without any feature still tells what it is, and acknowledges who listens.
+//
+// BASE-024 BASE-369
+func TestStatelessBare(t *testing.T) {
+	bare := func() *Server { return newServer(t, &ServerOptions{NoLogging: true}) }
+	everyWay(t, bare, lone("server/discover", ""),
+		gives(`DONE,`+noted+`,"supportedVersions":["2026-07-28","2025-11-25","2025-06-18","2025-03-26","2024-11-05"],"capabilities":{}`))
+	talk(t, serve(bare()), modern(`
+		> {"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{META,"notifications":{"toolsListChanged":true,"resourceSubscriptions":["x:y"]}}}
+		< {"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{SUB(1),"notifications":{}}}
+		> {"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}
+	`))
+}
+
+// Lists are the same on each connection, whatever was done on it before, and over HTTP
+// no answer has a session.
+//
+// BASE-252 BASE-285 FEAT-022 FEAT-103 FEAT-157
+func TestStatelessListsDoNotVary(t *testing.T) {
+	s := asking(t, nil)
+	lists := []string{
+		lone("tools/list", ""), lone("resources/list", ""), lone("resources/templates/list", ""), lone("prompts/list", ""),
+	}
+	answers := make([]string, len(lists))
+	talkHTTP(t, &HTTPHandler{Server: s}, nil, func(c *web) {
+		for i, list := range lists {
+			x := c.alone(list)
+			synctest.Wait()
+			x.mu.Lock()
+			want(t, "head", x.head, "200 application/json")
+			answers[i] = x.body.String()
+			x.head, x.seen = "", x.body.Len()
+			x.mu.Unlock()
+		}
+	})
+	script := ""
+	for i, list := range lists {
+		script += "> " + list + "\n< " + answers[i] + "\n"
+	}
+	before := `
+		> {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{` + canAll + `,"name":"two"}}
+		< {"jsonrpc":"2.0","id":1,"result":{ASK,"inputRequests":{` + askWho + `},"requestState":"#1"}}
+		> {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{META<|"io.modelcontextprotocol/logLevel":"debug">,"name":"none"}}
+		< {"jsonrpc":"2.0","id":1,"error":{"code":-32602,"message":"unknown tool \"none\""}}
+	`
+	talk(t, serve(s), modern(script))
+	talk(t, serve(s), modern(before+script))
+}
+
+// Keys of _meta go through to the handler as they are, those of trace context and those
+// that nobody has defined too; nothing is read into them.
+//
+// BASE-033 BASE-034
+func TestStatelessMetaPassesThrough(t *testing.T) {
+	const odd = `"traceparent":"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01","tracestate":"a=b,c=d","baggage":"k=v;p",` +
+		`"io.modelcontextprotocol/unheard":[{"x":1.0},null],"dev.mcp/other":{"taskId":7}`
+	var got journal
+	server := func() *Server {
+		s := newServer(t, nil)
+		addTool(t, s, "meta", func(_ context.Context, r *Request) (string, error) {
+			for _, key := range sortedKeys(r.Meta) {
+				if !strings.HasPrefix(key, "io.modelcontextprotocol/c") && !strings.HasPrefix(key, "io.modelcontextprotocol/p") {
+					text, err := json.Marshal(r.Meta[key])
+					got.add("%s=%s %v", key, text, err)
+				}
+			}
+			return "", nil
+		})
+		return s
+	}
+	const seen = `baggage="k=v;p" <nil>; dev.mcp/other={"taskId":7} <nil>; io.modelcontextprotocol/unheard=[{"x":1.0},null] <nil>; ` +
+		`traceparent="00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01" <nil>; tracestate="a=b,c=d" <nil>`
+	everyWay(t, server, strings.Replace(lone("tools/call", `"name":"meta"`), "META", "META<|"+odd+">", 1), gives(`DONE,"content":[{"type":"text","text":""}]`))
+	want(t, "seen", &got, seen+"; "+seen)
+	var meta Meta
+	must(t, decodeJSON([]byte("{"+odd+"}"), &meta))
+	got = journal{}
+	synctest.Test(t, func(t *testing.T) { // the package's client sends it likewise
+		ours, theirs := Pipe()
+		ended := make(chan error, 1)
+		go func() { ended <- server().Run(context.Background(), theirs) }()
+		cs, err := NewClient(&Implementation{Name: "t", Version: "0"}, nil).Connect(t.Context(), &ConnTransport{Conn: ours})
+		must(t, err)
+		must(t, second(cs.With(CallOptions{Meta: meta}).CallTool(t.Context(), "meta", nil)), cs.Close(), <-ended)
+	})
+	want(t, "seen", &got, seen)
+}
+
 // What is wrong with a request is found in a fixed order, and has the same answer on a
 // pipe as over HTTP, where no header is wrong.
 //
@@ -887,6 +975,11 @@ func TestStatelessResults(t *testing.T) {
 		{&ReadResourceResult{CacheableResult: CacheableResult{TTL: new(Milliseconds(-5))}}, nil, "resources/read", gives(`DONE,"ttlMs":0,"cacheScope":"private","contents":[]`)},
 		{nil, Errorf(-32050, "x"), "tools/call", fails(200, -32603, "x")},
 		{nil, Errorf(-32001, "x"), "tools/call", fails(200, -32603, "x")},
+		{nil, Errorf(-32019, "x"), "tools/call", fails(200, -32603, "x")},
+		{nil, Errorf(CodeHeaderMismatch, "x"), "tools/call", fails(200, -32603, "x")},
+		{nil, Errorf(CodeMissingRequiredClientCapability, "x"), "tools/call", fails(200, -32603, "x")},
+		{nil, Errorf(CodeUnsupportedProtocolVersion, "x"), "tools/call", fails(200, -32603, "x")},
+		{nil, Errorf(CodeURLElicitationRequired, "x"), "tools/call", fails(200, -32603, "internal error")},
 		{nil, Errorf(1001, "x"), "tools/call", fails(200, 1001, "x")},
 		{nil, Errorf(-1, "x"), "tools/call", fails(200, -1, "x")},
 		{nil, Errorf(CodeResourceNotFound, "x"), "tools/call", fails(200, -32602, "x")},
@@ -1205,6 +1298,36 @@ func TestStatelessStreams(t *testing.T) {
 	})
 	talkHTTP(t, &HTTPHandler{Server: server(), JSONOnly: true}, nil, func(c *web) {
 		c.alone(both).sees(modern("200 application/json\n" + done))
+	})
+}
+
+// What a call reports goes on its own stream, not to who listens; who listens hears of
+// the lists that were asked for, and no others.
+//
+// BASE-154 FEAT-029
+func TestStatelessListenersHearNoReports(t *testing.T) {
+	s := testServer(t, nil)
+	addTool(t, s, "change", func(ctx context.Context, r *Request) (string, error) {
+		return "", errors.Join(r.Progress(ctx, 1, 0, ""), addNothing(s, "new"))
+	})
+	talkHTTP(t, &HTTPHandler{Server: s}, nil, func(c *web) {
+		listen := func(id, filter string) *exchange {
+			x := c.alone(`{"jsonrpc":"2.0","id":` + id + `,"method":"subscriptions/listen","params":{META,"notifications":{` + filter + `}}}`)
+			if strings.Contains(filter, "prompts") {
+				filter = "" // there are none
+			}
+			x.sees(modern("200 text/event-stream\n: ok\n\ndata: " + `{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{SUB(` + id + `),"notifications":{` + filter + `}}}`))
+			return x
+		}
+		tools, others := listen("1", `"toolsListChanged":true`), listen("2", `"promptsListChanged":true,"resourcesListChanged":true`)
+		none := listen("3", ``)
+		c.alone(`{"jsonrpc":"2.0","id":4,"method":"tools/call","params":{META<|"progressToken":"p">,"name":"change"}}`).sees(modern("200 text/event-stream\n: ok\n\ndata: " +
+			`{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":"p","progress":1}}` + "\n\ndata: " +
+			`{"jsonrpc":"2.0","id":4,"result":{DONE,"content":[{"type":"text","text":""}]}}` + "\n$"))
+		time.Sleep(coalesce)
+		tools.sees(modern(`data: {"jsonrpc":"2.0","method":"notifications/tools/list_changed","params":{SUB(1)}}`))
+		others.sees("")
+		none.sees("")
 	})
 }
 

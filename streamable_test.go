@@ -881,6 +881,7 @@ func TestHTTPBatches(t *testing.T) {
 				[{"jsonrpc":"2.0","id":1,"result":{}}]`)
 			c.post(`[{"jsonrpc":"2.0","method":"notifications/nonsense"},{"jsonrpc":"2.0","method":"notifications/nonsense"}]`).sees(`202`)
 			c.post(`[{"jsonrpc":"2.0","id":5,"result":{}}]`).sees(`202`)
+			c.post(`[` + pingA + `,{"jsonrpc":"2.0","id":5,"result":{}}]`).sees(refused(400, -32600, "a batch must not mix responses with other messages"))
 			c.post(`[]`).sees(refused(400, -32600, "a batch has 1 to 100 messages, not 0"))
 			c.post(`[` + initializeA + `]`).sees(refused(400, -32600, "initialize must not be in a batch"))
 			c.post(`[`+initializeA+`]`, "-Mcp-Session-Id").sees(

@@ -903,6 +903,36 @@ func TestHTTPRenewalFails(t *testing.T) {
 	})
 }
 
+// A cursor ends with its session: a page is not asked for in the next one.
+//
+// BASE-420
+func TestHTTPCursorsEndWithTheSession(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		page := func(id int, more string) string {
+			return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/list","params":{%s}}`, id, more)
+		}
+		const tools = `{"tools":[{"name":"%s","inputSchema":{"type":"object"}}]%s}`
+		b := of("POST", "b", Revision20251125)
+		m := mockServer(t, slices.Concat(opened(1, "a", Revision20251125),
+			[]step{{of("POST", "a", Revision20251125) + page(2, ""), jsonReply(givesBack(2, fmt.Sprintf(tools, "x", `,"nextCursor":"c"`)))}},
+			forgotten(page(3, `"cursor":"c"`)), opened(4, "b", Revision20251125),
+			[]step{{b + page(5, ""), jsonReply(givesBack(5, fmt.Sprintf(tools, "y", "")))}, parting("b", Revision20251125)})...)
+		cs := m.connect(m.transport(), nil)
+		var got journal
+		for range 2 {
+			for tool, err := range cs.With(CallOptions{Force: true}).Tools(t.Context()) {
+				if err != nil {
+					got.add("%v", err)
+					continue
+				}
+				got.add("%s", tool.Name)
+			}
+		}
+		want(t, "listed", &got, "x; mcp: tools/list: the server has ended the session; its cursor is of no use in another one: list from the start; y")
+		must(t, cs.Close())
+	})
+}
+
 // What a new session is told of is not reason to open yet another one.
 //
 // EDGE-126

@@ -220,6 +220,10 @@ func (c *wireCheck) message(m *message, v value) {
 	switch {
 	case m.kind == invalidMessage:
 		c.problems = append(c.problems, fmt.Sprintf("at %s: %s: %v", rev, v.raw(), m.bad))
+	case m.kind == requestMessage && strings.HasPrefix(m.method, "notifications/"):
+		c.problems = append(c.problems, fmt.Sprintf("at %s: %s: a notification with an id", rev, v.raw()))
+	case m.kind == requestMessage && rev == Revision20260728 && slices.Contains(asksOfSessions, m.method):
+		c.problems = append(c.problems, fmt.Sprintf("at %s: %s: servers send no requests", rev, v.raw()))
 	case m.kind != responseMessage && o.byMethod[m.method] != "":
 		check(o.byMethod[m.method], v)
 	case m.kind == requestMessage:
@@ -244,6 +248,9 @@ func (c *wireCheck) message(m *message, v value) {
 	}
 }
 
+// asksOfSessions are the requests of servers, which are none where there are no sessions.
+var asksOfSessions = []string{methodPing, methodRootsList, methodCreateMessage, methodElicit}
+
 // wireErrors are the types of errors that have data.
 var wireErrors = map[int]string{CodeHeaderMismatch: "HeaderMismatchError", CodeUnsupportedProtocolVersion: "UnsupportedProtocolVersionError",
 	CodeMissingRequiredClientCapability: "MissingRequiredClientCapabilityError", CodeURLElicitationRequired: "URLElicitationRequiredError"}
@@ -255,7 +262,10 @@ func needShared(t *testing.T) {
 	}
 }
 
-// The check of the wire must find what is wrong.
+// The check of the wire, which every conversation goes through on each transport, must
+// find what is wrong.
+//
+// BASE-004 BASE-008 BASE-013 BASE-015 BASE-017
 func TestWireProblems(t *testing.T) {
 	needShared(t)
 	const ask = `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`
@@ -277,12 +287,29 @@ func TestWireProblems(t *testing.T) {
 			{`{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"loud","data":1}}`, true},
 			{`{"jsonrpc":"2.0","method":"notifications/example","params":{}}`, false},
 			{`{"jsonrpc":"2.0","id":null,"method":"ping"}`, true},
+			{`{"jsonrpc":"2.0","id":null,"method":"notifications/example"}`, true},
+			{`{"jsonrpc":"2.0","id":1,"method":"notifications/example"}`, true},
 			{`hello`, true},
 		} {
 			got := wireProblems(t, []wireLine{{true, open}, {false, ask}, {true, tt.said}})
 			if (len(got) > 0) != tt.bad {
 				t.Errorf("%s: %s: problems %q, want some: %v", rev, tt.said, got, tt.bad)
 			}
+		}
+	}
+	// Where there is no session, clients say all in each request, and servers ask nothing.
+	for said, bad := range map[string]bool{
+		`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`:             true,
+		`{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}}`: true,
+		modern(lone("tools/list", "")):                               false,
+		`{"jsonrpc":"2.0","id":1,"method":"roots/list","params":{}}`: true,
+		modern(lone("roots/list", "")):                               true,
+		`{"jsonrpc":"2.0","id":1,"method":"ping"}`:                   true,
+		`{"jsonrpc":"2.0","id":null,"method":"notifications/x"}`:     true,
+		`{"jsonrpc":"2.0","method":"notifications/x"}`:               false,
+	} {
+		if got := wireProblems(t, []wireLine{{true, said}}); (len(got) > 0) != bad {
+			t.Errorf("%s: problems %q, want some: %v", said, got, bad)
 		}
 	}
 	// Where eras are mixed, the request decides.
