@@ -111,6 +111,8 @@ func TestAskRoots(t *testing.T) {
 
 // FEAT-241 FEAT-253 FEAT-292 FEAT-289: what the client did not declare, or its
 // revision cannot express, is not sent.
+//
+// BASE-082 FEAT-275
 func TestBUG187NotAskedWithoutCapability(t *testing.T) {
 	sample := &CreateMessageParams{MaxTokens: 1, Messages: []*SamplingMessage{{Role: RoleUser, Content: says("q")}}}
 	tools, around := *sample, *sample
@@ -368,7 +370,7 @@ func TestElicitVisitRefused(t *testing.T) {
 	}
 }
 
-// FEAT-335 FEAT-336 E2.19
+// FEAT-335 FEAT-336 E2.19 BASE-047
 func TestURLElicitationRequired(t *testing.T) {
 	visit := Visit("sign in", "https://a.example/login")
 	visit.ElicitationID = "e1"
@@ -870,7 +872,7 @@ func TestChooseModel(t *testing.T) {
 	}
 }
 
-// FEAT-539
+// FEAT-539 BASE-028 BASE-029 BASE-031 BASE-032
 func TestCheckMetaKey(t *testing.T) {
 	const label = `mcp: prefix of _meta key %q: label %q must begin with a letter and have only letters, digits and hyphens`
 	const name = `mcp: name of _meta key %q must begin and end with a letter or digit, with only hyphens, underscores and dots between`
@@ -921,7 +923,7 @@ func TestCheckMetaKey(t *testing.T) {
 	}
 }
 
-// FEAT-535 FEAT-537
+// FEAT-535 FEAT-537 BASE-435
 func TestIconCheck(t *testing.T) {
 	for _, source := range []string{"https://a.example/i.png", "HTTPS://a.example/i.png", "data:image/png;base64,AA=="} {
 		if err := (&Icon{Source: source}).Check(); err != nil {

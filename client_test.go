@@ -87,6 +87,7 @@ func TestClientCapabilities(t *testing.T) {
 	sample := func(context.Context, *ClientSession, *CreateMessageParams) (*CreateMessageResult, error) {
 		return nil, nil
 	}
+	all := ClientOptions{Roots: []*Root{}, Sample: sample, SampleTools: true, SampleContext: true, Elicit: elicit, Visit: elicit, Tasks: &TaskOptions{}}
 	for _, c := range []struct {
 		opts ClientOptions
 		rev  string
@@ -105,6 +106,11 @@ func TestClientCapabilities(t *testing.T) {
 		{ClientOptions{Elicit: elicit, Visit: elicit}, Revision20250618, `{"elicitation":{}}`},
 		{ClientOptions{Visit: elicit}, Revision20250618, `{}`},
 		{ClientOptions{Elicit: elicit}, Revision20250326, `{}`},
+		{all, Revision20241105, `{"roots":{"listChanged":true},"sampling":{}}`},
+		{all, Revision20250326, `{"roots":{"listChanged":true},"sampling":{}}`},
+		{all, Revision20250618, `{"roots":{"listChanged":true},"sampling":{},"elicitation":{}}`},
+		{all, Revision20251125, `{"roots":{"listChanged":true},"sampling":{"tools":{},"context":{}},"elicitation":{"form":{},"url":{}},` +
+			`"tasks":{"list":{},"cancel":{},"requests":{"sampling":{"createMessage":{}},"elicitation":{"create":{}}}}}`},
 	} {
 		c.opts.Revisions = []string{c.rev}
 		talk(t, asClient(t, &c.opts, nil), `
@@ -113,6 +119,8 @@ func TestClientCapabilities(t *testing.T) {
 			< {"jsonrpc":"2.0","method":"notifications/initialized"}
 		`)
 	}
+	all.Revisions = []string{Revision20260728}
+	talk(t, anyClient(t, all, "", nil), discovers(`{"roots":{},"sampling":{"tools":{},"context":{}},"elicitation":{"form":{},"url":{}},"extensions":{"io.modelcontextprotocol/tasks":{}}}`, `{}`))
 }
 
 // Instructions that are empty differ from none; all that the server says of itself
@@ -508,6 +516,8 @@ func TestClientMethods(t *testing.T) {
 }
 
 // Nothing is sent for what the server does not offer, except by force.
+//
+// BASE-082 FEAT-003
 func TestClientNotOffered(t *testing.T) {
 	calls := []struct {
 		method string
@@ -625,6 +635,27 @@ func TestClientServerError(t *testing.T) {
 	`)
 }
 
+// A code that means nothing is the server's error, and nothing else.
+//
+// BASE-048
+func TestClientReadsNoMeaningIntoCodes(t *testing.T) {
+	for _, code := range []int{-32000, -32001, -32003, -32004, -32019} {
+		talk(t, asClient(t, nil, func(ctx context.Context, cs *ClientSession) {
+			_, err := cs.ReadResource(ctx, "a:b")
+			checkError(t, "ReadResource", err, fmt.Sprintf("mcp: resources/read: no (code %d)", code))
+			for _, sentinel := range []error{ErrResourceNotFound, ErrNotOffered, ErrClosed, ErrInvalidResponse, ErrUnauthorized, context.DeadlineExceeded} {
+				want(t, fmt.Sprint(code, " is ", sentinel), errors.Is(err, sentinel), false)
+			}
+			checkError(t, "Ping", cs.Ping(ctx), "")
+		}), shakeHands(Revision20251125, `{}`, everything)+`
+			< {"jsonrpc":"2.0","id":2,"method":"resources/read","params":{"uri":"a:b"}}
+			> `+faulty(2, code, "")+`
+			< {"jsonrpc":"2.0","id":3,"method":"ping"}
+			> {"jsonrpc":"2.0","id":3,"result":{}}
+		`)
+	}
+}
+
 // FEAT-549
 func TestBUG172ResourceNotFound(t *testing.T) {
 	for _, c := range []struct {
@@ -677,6 +708,8 @@ func TestClientCompleteEarly(t *testing.T) {
 }
 
 // FEAT-194 FEAT-195 FEAT-196 FEAT-197: pages of any size, a null at the end, odd cursors.
+//
+// BASE-413 BASE-414 BASE-417 BASE-418 BASE-419 FEAT-172
 func TestBUG233EmptyCursor(t *testing.T) {
 	var names []string
 	talk(t, asClient(t, nil, func(ctx context.Context, cs *ClientSession) {
@@ -697,7 +730,27 @@ func TestBUG233EmptyCursor(t *testing.T) {
 	}
 }
 
+// BASE-413 BASE-419 BASE-421: likewise where there are no sessions.
+func TestStatelessCursors(t *testing.T) {
+	var names []string
+	talk(t, modernClient(t, ClientOptions{}, func(ctx context.Context, cs *ClientSession) {
+		for p, err := range cs.Prompts(ctx) {
+			must(t, err)
+			names = append(names, p.Name)
+		}
+	}), discovers("{}", `{"prompts":{}}`)+`
+		< `+loneRequest(2, "prompts/list", "")+`
+		> `+givesBack(2, `{"resultType":"complete","prompts":[{"name":"1"}],"nextCursor":""}`)+`
+		< `+loneRequest(3, "prompts/list", `,"cursor":""`)+`
+		> `+givesBack(3, `{"resultType":"complete","prompts":[],"nextCursor":"\u0000 =%"}`)+`
+		< `+loneRequest(4, "prompts/list", `,"cursor":"\u0000 =%"`)+`
+		> `+givesBack(4, `{"resultType":"complete","prompts":[{"name":"2"}]}`))
+	want(t, "names", names, []string{"1", "2"})
+}
+
 // FEAT-198: a list that never ends is an error; what came before it is there.
+//
+// EDGE-230
 func TestEndlessLists(t *testing.T) {
 	var got []string
 	collect := func(name string, err error) {
@@ -919,6 +972,7 @@ func TestOutputSchemaForgotten(t *testing.T) {
 	`)
 }
 
+// FEAT-511
 func TestBUG163UnusableOutputSchema(t *testing.T) {
 	talk(t, asClient(t, nil, func(ctx context.Context, cs *ClientSession) {
 		_, err := cs.ListTools(ctx, nil)
@@ -1007,6 +1061,8 @@ func TestCallOptions(t *testing.T) {
 }
 
 // Two sessions of one client share the roots, and nothing else.
+//
+// BASE-088
 func TestSessionsIsolated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := sessionClient(&Implementation{Name: "t", Version: "0"}, &ClientOptions{Roots: []*Root{}})

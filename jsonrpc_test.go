@@ -357,7 +357,7 @@ type wide struct {
 
 // BUG-038: integers keep all their digits, through typed and through raw handlers.
 //
-// EDGE-238
+// EDGE-238 FEAT-519
 func TestBUG038LargeIntegers(t *testing.T) {
 	s := testServer(t, nil)
 	if err := AddTool(s, &Tool{Name: "typed"}, func(_ context.Context, _ *Request, in wide) (wide, error) { return in, nil }); err != nil {
@@ -420,7 +420,7 @@ func TestDeepNesting(t *testing.T) {
 
 // A notification is never answered, whatever it is; an unknown one is ignored.
 //
-// BASE-014 BASE-134 EDGE-050 EDGE-051 EDGE-057
+// BASE-014 BASE-134 EDGE-050 EDGE-051 EDGE-057 BASE-122
 func TestNotificationsAreNotAnswered(t *testing.T) {
 	eachRevision(t, func(t *testing.T, rev string) {
 		talk(t, serve(testServer(t, nil)), hello(rev, "{}")+`
@@ -1083,6 +1083,48 @@ func TestIDsOfBothDirections(t *testing.T) {
 	})
 }
 
+// However many calls are open, no two of them have the same id, or the same token.
+//
+// BASE-006 BASE-144
+func TestOpenIDsDiffer(t *testing.T) {
+	for _, rev := range Revisions() {
+		synctest.Test(t, func(t *testing.T) {
+			const open = 100
+			var mu sync.Mutex // guards the maps
+			ids, tokens, all := map[string]bool{}, map[string]bool{}, make(chan struct{})
+			s := newServer(t, nil)
+			addTool(t, s, "meet", func(ctx context.Context, r *Request) (string, error) {
+				mu.Lock()
+				ids[r.ID.key()], tokens[fmt.Sprint(r.Meta["progressToken"])] = true, true
+				if len(ids) == open {
+					close(all)
+				}
+				mu.Unlock()
+				select {
+				case <-all:
+				case <-time.After(time.Minute):
+				}
+				return "", nil
+			})
+			a, b := Pipe()
+			var served, calls sync.WaitGroup
+			served.Go(func() { _ = s.Run(context.Background(), b) })
+			cs, err := NewClient(&Implementation{Name: "c", Version: "0"}, &ClientOptions{Revisions: []string{rev}}).Connect(t.Context(), &ConnTransport{Conn: a})
+			must(t, err)
+			for range open {
+				calls.Go(func() {
+					_, err := cs.With(CallOptions{Progress: func(Progress) {}}).CallTool(t.Context(), "meet", nil)
+					must(t, err)
+				})
+			}
+			calls.Wait()
+			want(t, "ids, tokens", []int{len(ids), len(tokens)}, []int{open, open})
+			must(t, cs.Close())
+			served.Wait()
+		})
+	}
+}
+
 // A call without a sign of life is given up, and the server is told; what it answers
 // later is nobody's.
 //
@@ -1254,7 +1296,7 @@ func addTool(t *testing.T, s *Server, name string, f func(ctx context.Context, r
 // A cancelled request stops, learns why, and is silent from then on, answer included;
 // others are not touched.
 //
-// BASE-121 BASE-127 BASE-130 BASE-133 EDGE-005 EDGE-006
+// BASE-121 BASE-127 BASE-130 BASE-133 EDGE-005 EDGE-006 FEAT-068
 func TestCancelRequest(t *testing.T) {
 	eachRevision(t, func(t *testing.T, rev string) {
 		var got, log journal
@@ -1424,7 +1466,7 @@ func TestBUG205ProgressToken(t *testing.T) {
 // BUG-206: a token comes back as it was given; a client hears only of tokens that it
 // waits for.
 //
-// BASE-143 BASE-146 BASE-147 BASE-148 BASE-149 BASE-150 BASE-151 EDGE-006 EDGE-057
+// BASE-143 BASE-146 BASE-147 BASE-148 BASE-149 BASE-150 BASE-151 EDGE-006 EDGE-057 FEAT-067
 func TestBUG206Tokens(t *testing.T) {
 	eachRevision(t, func(t *testing.T, rev string) {
 		s := testServer(t, nil)

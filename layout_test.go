@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"fmt"
 	"go/ast"
 	"go/build"
 	"go/importer"
@@ -84,6 +85,50 @@ func TestReadingOrder(t *testing.T) {
 					}
 				})
 			}
+		})
+	}
+}
+
+// TestNoHintDecides: what a tool says of itself is told on and grants nothing. Nothing in
+// the package reads its hints but the function that resolves them, which nothing calls.
+//
+// FEAT-016
+func TestNoHintDecides(t *testing.T) {
+	files, fset := parsePackage(t, "linux")
+	for _, file := range files {
+		ast.Inspect(file, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.FuncDecl:
+				return n.Name.Name != "Hints"
+			case *ast.SelectorExpr:
+				if slices.Contains([]string{"ReadOnlyHint", "DestructiveHint", "IdempotentHint", "OpenWorldHint", "Hints"}, n.Sel.Name) {
+					t.Errorf("%s reads %s", fset.Position(n.Pos()), n.Sel.Name)
+				}
+			}
+			return true
+		})
+	}
+}
+
+// TestRandomness: what must not be guessed comes from crypto/rand. Only the pauses of a
+// client that polls may be guessed.
+//
+// AUTH-461
+func TestRandomness(t *testing.T) {
+	files, fset := parsePackage(t, "linux")
+	for _, file := range files {
+		name := filepath.Base(fset.Position(file.Pos()).Filename)
+		for _, spec := range file.Imports {
+			if strings.HasPrefix(spec.Path.Value, `"math/rand`) && name != "client.go" {
+				t.Errorf("%s imports %s", name, spec.Path.Value)
+			}
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			sel, ok := n.(*ast.SelectorExpr)
+			if ok && name == "client.go" && fmt.Sprint(sel.X) == "rand" && sel.Sel.Name != "N" {
+				t.Errorf("%s: rand.%s", fset.Position(n.Pos()), sel.Sel.Name)
+			}
+			return true
 		})
 	}
 }

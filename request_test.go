@@ -7,7 +7,9 @@ import (
 )
 
 // What a handler keeps with its session is there for the next request of the session,
-// and for no other session.
+// and for no other session. Where there are no sessions, nothing is kept.
+//
+// BASE-284
 func TestRequestSession(t *testing.T) {
 	s := testServer(t, nil)
 	if err := s.AddTool(&Tool{Name: "count"}, func(_ context.Context, r *Request, _ *CallToolParams) (*CallToolResult, error) {
@@ -25,6 +27,8 @@ func TestRequestSession(t *testing.T) {
 			< {"jsonrpc":"2.0","id":2,"result":{"content":[{"type":"text","text":"2"}]}}
 		`)
 	}
+	once := gives(`DONE,"content":[{"type":"text","text":"1"}]`)
+	everyWay(t, func() *Server { return s }, lone("tools/call", `"name":"count"`), once, lone("tools/call", `"name":"count"`), once)
 }
 
 // A server that makes the list of resources itself can say that it has changed, as

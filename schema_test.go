@@ -323,7 +323,7 @@ func TestSchemaRecursive(t *testing.T) {
 		[]string{`{"next":{"next":{}}}`}, []string{`{"next":{"nxt":{}}}`}}.run(t)
 }
 
-// FEAT-508 BASE-428 BUG-163
+// FEAT-508 BASE-428 BUG-163 BASE-429
 func TestSchemaFetchesNothing(t *testing.T) {
 	hits := 0
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { hits++ }))

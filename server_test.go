@@ -120,7 +120,7 @@ func toolServer(t *testing.T) *Server {
 
 const toolOffers = `{"logging":{},"tools":{"listChanged":true}}`
 
-// FEAT-034 FEAT-035 FEAT-036 FEAT-037 FEAT-038 FEAT-039 FEAT-060
+// FEAT-034 FEAT-035 FEAT-036 FEAT-037 FEAT-038 FEAT-039 FEAT-060 FEAT-519
 func TestBUG157ToolArguments(t *testing.T) {
 	everyRevision(t, toolServer, toolOffers, `
 		> {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"raw"}}
@@ -306,6 +306,103 @@ func TestCapabilities(t *testing.T) {
 			return s
 		}, tt.want, ``)
 	}
+}
+
+// A server that has everything names to each client what the client's revision has.
+//
+// BASE-085 FEAT-020
+func TestCapabilitiesByRevision(t *testing.T) {
+	server := func(t *testing.T) *Server {
+		s := panicServer(t, &ServerOptions{Extensions: Extensions{"com.example/x": json.RawMessage(`{"a":1}`)}})
+		must(t, s.AddTool(&Tool{Name: "task", InputSchema: json.RawMessage(`{"type":"object"}`), Execution: &ToolExecution{TaskSupport: "optional"}},
+			func(context.Context, *Request, *CallToolParams) (*CallToolResult, error) { return nil, nil }))
+		return s
+	}
+	const tools = `"tools":[{"name":"boom","inputSchema":{"type":"object","properties":{},"additionalProperties":false}},` +
+		`{"name":"slow","inputSchema":{"type":"object","properties":{},"additionalProperties":false}},` +
+		`{"name":"task","inputSchema":{"type":"object"}⟦2025-11-25:⟦..2025-11-25:,"execution":{"taskSupport":"optional"}⟧⟧}]`
+	everyRevision(t, server, strings.TrimSuffix(allOffers, "}")+`⟦2025-11-25:,"tasks":{"cancel":{},"requests":{"tools":{"call":{}}}}⟧}`, `
+		> {"jsonrpc":"2.0","id":1,"method":"tools/list"}
+		< {"jsonrpc":"2.0","id":1,"result":{`+tools+`}}
+	`)
+	everyWay(t, func() *Server { return server(t) }, lone("server/discover", ""),
+		gives(`DONE,`+noted+`,"supportedVersions":["2026-07-28","2025-11-25","2025-06-18","2025-03-26","2024-11-05"],"capabilities":`+
+			strings.TrimSuffix(at(Revision20260728, allOffers), "}")+`,"extensions":{"com.example/x":{"a":1},"io.modelcontextprotocol/tasks":{}}}`),
+		lone("tools/list", ""), gives(`DONE,`+noted+`,`+at(Revision20260728, tools)))
+}
+
+// A schema goes to clients word for word, and validates at every revision, by the
+// dialect of 2020-12 unless it names another one.
+//
+// FEAT-033 FEAT-481 FEAT-487 FEAT-488
+func TestSchemasAreSentVerbatim(t *testing.T) {
+	const schema = `{"$schema":"https://json-schema.org/draft/2020-12/schema","type":"object","$defs":{"n":{"$anchor":"N","type":"number","multipleOf":0.10}},` +
+		`"properties":{"pair":{"prefixItems":[{"type":"string"},{"$ref":"#N"}],"items":false,"default":["a",1.0]},"kind":{"type":"string","x-widget":{"rows":1e2}}},` +
+		`"allOf":[{"if":{"properties":{"kind":{"const":"p"}},"required":["kind"]},"then":{"required":["pair"]}}],"additionalProperties":false}`
+	server := func(t *testing.T) *Server {
+		s := newServer(t, nil)
+		for name, text := range map[string]string{"one": schema, "two": strings.Replace(schema, `"$schema":"https://json-schema.org/draft/2020-12/schema",`, "", 1)} {
+			must(t, s.AddTool(&Tool{Name: name, InputSchema: json.RawMessage(text)}, func(context.Context, *Request, *CallToolParams) (*CallToolResult, error) { return nil, nil }))
+		}
+		return s
+	}
+	list := `"tools":[{"name":"one","inputSchema":` + schema + `},{"name":"two","inputSchema":` + strings.Replace(schema, `"$schema":"https://json-schema.org/draft/2020-12/schema",`, "", 1) + `}]`
+	calls := []struct{ arguments, refusal string }{
+		{`{}`, ""},
+		{`{"pair":["x",0.3],"kind":"p"}`, ""},
+		{`{"kind":"p"}`, `the value: \"pair\" is missing`},
+		{`{"pair":["x",1,2]}`, `/pair/2: not allowed`},
+		{`{"pair":["x",0.25]}`, `/pair/1: want a multiple of 0.1, got 0.25`},
+		{`{"more":1}`, `/more: not allowed`},
+	}
+	script, lines := "", []string{lone("tools/list", ""), gives(`DONE,` + noted + `,` + list)}
+	for i, c := range calls {
+		for _, tool := range []string{"one", "two"} {
+			result := `"content":[]`
+			if c.refusal != "" {
+				result = `"content":[{"type":"text","text":"invalid arguments for tool \"` + tool + `\": ` + c.refusal + `"}],"isError":true`
+			}
+			script += fmt.Sprintf("> "+`{"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"name":"%s","arguments":%s}}`+"\n< "+`{"jsonrpc":"2.0","id":%[1]d,"result":{%[4]s}}`+"\n", 2+i, tool, c.arguments, result)
+			lines = append(lines, lone("tools/call", `"name":"`+tool+`","arguments":`+c.arguments), gives(`DONE,`+result))
+		}
+	}
+	everyRevision(t, server, toolOffers, `
+		> {"jsonrpc":"2.0","id":1,"method":"tools/list"}
+		< {"jsonrpc":"2.0","id":1,"result":{`+list+`}}
+		`+script)
+	everyWay(t, func() *Server { return server(t) }, lines...)
+	cs := fakeServer(t, Revision20251125, nil, map[string]string{methodToolsList: "{" + list + "}"})
+	r, err := cs.ListTools(t.Context(), nil)
+	must(t, err)
+	want(t, "the client's", string(r.Tools[0].InputSchema), schema)
+}
+
+// A structured result that is null is one; none is another thing.
+//
+// FEAT-050 E1.14
+func TestStructuredNull(t *testing.T) {
+	null := func() *Server {
+		s := newServer(t, nil)
+		must(t, s.AddTool(&Tool{Name: "null"}, func(context.Context, *Request, *CallToolParams) (*CallToolResult, error) {
+			return &CallToolResult{StructuredContent: json.RawMessage("null")}, nil
+		}), s.AddTool(&Tool{Name: "none"}, func(context.Context, *Request, *CallToolParams) (*CallToolResult, error) {
+			return &CallToolResult{}, nil
+		}))
+		return s
+	}
+	everyWay(t, null, lone("tools/call", `"name":"null"`), gives(`DONE,"content":[{"type":"text","text":"null"}],"structuredContent":null`),
+		lone("tools/call", `"name":"none"`), gives(`DONE,"content":[]`))
+	talk(t, modernClient(t, ClientOptions{}, func(ctx context.Context, cs *ClientSession) {
+		for _, wanted := range []string{"null", ""} {
+			r, err := cs.CallTool(ctx, "a", nil)
+			must(t, err)
+			want(t, "structured", string(r.StructuredContent), wanted)
+		}
+	}), discovers("{}", `{"tools":{}}`)+`
+		< `+callOf(2, "")+`
+		> `+givesBack(2, `{"resultType":"complete","content":[],"structuredContent":null}`)+`
+		< `+callOf(3, "")+`
+		> `+givesBack(3, `{"resultType":"complete","content":[]}`))
 }
 
 // panics is a server of which everything panics.
@@ -687,7 +784,7 @@ const (
 	promptCursor, uriCursor, templateCurs = "cHJvbXB0OmI", "cmVzb3VyY2U6eDpi", "dGVtcGxhdGU6eDpiL3t5fQ"
 )
 
-// FEAT-026 FEAT-192 FEAT-193 FEAT-200 FEAT-201
+// FEAT-026 FEAT-192 FEAT-193 FEAT-200 FEAT-201 BASE-411 BASE-412 BASE-415 BASE-416
 func TestBUG235Pages(t *testing.T) {
 	tool := func(name string) string { return `{"name":"` + name + `","inputSchema":{"type":"object"}}` }
 	everyRevision(t, listServer, `{"logging":{},"prompts":{"listChanged":true},"resources":{"listChanged":true},"tools":{"listChanged":true}}`, `
@@ -1448,6 +1545,8 @@ func TestGoodNames(t *testing.T) {
 }
 
 // What is wrong with a server's options is told by Run.
+//
+// BASE-093
 func TestServerOptionErrors(t *testing.T) {
 	good := Implementation{Name: "n", Version: "v"}
 	for _, tt := range []struct {
@@ -1554,6 +1653,7 @@ func TestBUG154NoNullUnions(t *testing.T) {
 	`)
 }
 
+// FEAT-005
 func TestBUG155NoArguments(t *testing.T) {
 	s := newServer(t, nil)
 	must(t, AddTool(s, &Tool{Name: "typed"}, nothing[struct{}]), addNothing(s, "given"),
@@ -1608,6 +1708,8 @@ func TestBUG160SpecialTypes(t *testing.T) {
 }
 
 // BUG-163: a reference to elsewhere is not followed; the tool cannot be registered.
+//
+// FEAT-511
 func TestBUG163RemoteReference(t *testing.T) {
 	asked := make(chan struct{}, 1)
 	far := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked <- struct{}{} }))

@@ -97,7 +97,8 @@ const (
 // server still has it for sessions.
 //
 // BASE-011 BASE-019 BASE-037 BASE-038 BASE-039 BASE-089 BASE-092 BASE-173 BASE-177 BASE-190 BASE-291 BASE-294 BASE-297 BASE-298
-// BASE-299 BASE-303 BASE-383 BASE-389 FEAT-204 FEAT-205 FEAT-228 FEAT-546 EDGE-143 EDGE-147
+// BASE-299 BASE-303 BASE-383 BASE-389 FEAT-204 FEAT-205 FEAT-228 FEAT-546 EDGE-143 EDGE-147 BASE-159 FEAT-024
+// FEAT-064 FEAT-102 FEAT-112 FEAT-137
 func TestStatelessMethods(t *testing.T) {
 	server := func() *Server {
 		s := newServer(t, &ServerOptions{Instructions: "Be nice.", Subscribe: func(context.Context, *Request, string) error { return nil }})
@@ -219,6 +220,7 @@ func TestStatelessMetaPassesThrough(t *testing.T) {
 // pipe as over HTTP, where no header is wrong.
 //
 // BASE-012 BASE-040 BASE-043 BASE-091 BASE-291 BASE-300 BASE-362 FEAT-232 EDGE-142 EDGE-145 EDGE-146 EDGE-147 EDGE-217 EDGE-231
+// BASE-311 FEAT-040
 func TestStatelessRefusals(t *testing.T) {
 	meta := func(members string) string {
 		return `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{` + members + `}}}`
@@ -286,6 +288,7 @@ func TestStatelessRefusals(t *testing.T) {
 //
 // BASE-042 BASE-187 BASE-211 BASE-212 BASE-216 BASE-310 BASE-315 BASE-316 BASE-319 BASE-337 FEAT-090 FEAT-091 EDGE-138
 // EDGE-139 EDGE-140 EDGE-148 EDGE-149 EDGE-150 EDGE-151 EDGE-152 EDGE-157 EDGE-158 EDGE-159 E7.16 E7.18 E7.19
+// BASE-307 AUTH-300 FEAT-246 EDGE-055 EDGE-108
 func TestStatelessHeaders(t *testing.T) {
 	s := testServer(t, nil)
 	must(t, s.AddTool(&Tool{Name: "mirror", InputSchema: json.RawMessage(`{"type":"object","properties":{"v":{"type":"string","x-mcp-header":"Region"},"n":{"type":"integer","x-mcp-header":"Count"}}}`)},
@@ -417,7 +420,7 @@ func TestErasOnOnePipe(t *testing.T) {
 
 // The same over HTTP, where requests of both eras come in at one endpoint.
 //
-// BASE-096 BASE-105 BASE-181 BASE-210 BASE-215 EDGE-144
+// BASE-096 BASE-105 BASE-181 BASE-210 BASE-215 EDGE-144 EDGE-113
 func TestErasOnOneEndpoint(t *testing.T) {
 	h := &HTTPHandler{Server: testServer(t, nil), MaxSessions: 1}
 	talkHTTP(t, h, nil, func(c *web) {
@@ -558,7 +561,7 @@ const (
 //
 // BASE-015 BASE-018 BASE-170 BASE-199 BASE-282 BASE-305 BASE-340 BASE-341 BASE-343 BASE-345 BASE-346 BASE-348 BASE-349 BASE-364
 // BASE-365 BASE-384 FEAT-206 FEAT-245 FEAT-273 FEAT-342 FEAT-344 FEAT-345 FEAT-354 FEAT-357 FEAT-358 FEAT-360 FEAT-361
-// FEAT-362 E4.1 E4.4 E4.18
+// FEAT-362 E4.1 E4.4 E4.18 BASE-344
 func TestStatelessAsk(t *testing.T) {
 	for _, c := range []struct{ method, target, done string }{
 		{"tools/call", `"name":"two","arguments":{}`, `DONE,"content":[{"type":"text","text":"accept{\"name\":\"Ada\"} 1 m"}]`},
@@ -615,7 +618,7 @@ func TestStatelessAsk(t *testing.T) {
 // be the answer does.
 //
 // BASE-041 BASE-293 BASE-342 BASE-347 BASE-362 BASE-363 FEAT-343 FEAT-346 FEAT-347 FEAT-359 E4.2 E4.3 E4.8 E4.17 E4.7
-// FEAT-247 FEAT-363
+// FEAT-247 FEAT-363 FEAT-191 FEAT-275
 func TestStatelessAskRefused(t *testing.T) {
 	server := func() *Server {
 		s := asking(t, &ServerOptions{HasResources: true, Complete: func(ctx context.Context, r *Request, _ *CompleteParams) (*Completion, error) {
@@ -730,7 +733,7 @@ func sealed(t *testing.T, s *Server, call, subject string) string {
 // BUG-190: a requestState is good for the call and the caller that it was given for, as
 // long as it lives, and only as it is. A call may be spelled differently.
 //
-// BASE-358 BASE-359 BASE-360 FEAT-355 FEAT-356 E4.5 E4.6
+// BASE-358 BASE-359 BASE-360 FEAT-355 FEAT-356 E4.5 E4.6 FEAT-304 AUTH-291 AUTH-293 AUTH-294
 func TestBUG190RequestState(t *testing.T) {
 	keys := [][]byte{[]byte("the first secret"), []byte("an older secret.")}
 	server := func(keys ...[]byte) *Server {
@@ -801,6 +804,8 @@ func TestBUG190RequestState(t *testing.T) {
 
 // A requestState lives as long as it is set to, and a server that was started again
 // with new keys takes none of before.
+//
+// AUTH-293 AUTH-294
 func TestStateExpires(t *testing.T) {
 	s := asking(t, &ServerOptions{StateLife: time.Minute})
 	const (
@@ -893,7 +898,7 @@ func FuzzState(f *testing.F) {
 // The error that asks for visits at 2025-11-25 is a question here. The handler decides
 // whether what the person did there is done; who does not agree is not asked again.
 //
-// BASE-044 FEAT-338 FEAT-339
+// BASE-044 FEAT-338 FEAT-339 BASE-047 FEAT-116 FEAT-326
 func TestStatelessVisits(t *testing.T) {
 	server := func() *Server {
 		s := testServer(t, &ServerOptions{HasResources: true, Intercept: []Interceptor{func(ctx context.Context, r *Request, next func(context.Context) (any, error)) (any, error) {
@@ -934,7 +939,8 @@ func TestStatelessVisits(t *testing.T) {
 
 // What handlers and interceptors make is a result of the era, with each member once.
 //
-// BASE-044 BASE-050 BASE-052 BASE-294 BASE-385 BASE-387 BASE-388 BASE-391 FEAT-204 FEAT-207
+// BASE-044 BASE-050 BASE-052 BASE-294 BASE-385 BASE-387 BASE-388 BASE-391 FEAT-204 FEAT-207 BASE-051 BASE-048
+// BASE-049 FEAT-116 FEAT-202 FEAT-208 BASE-422
 func TestStatelessResults(t *testing.T) {
 	var result any
 	var failed error
@@ -1253,7 +1259,7 @@ func TestListenSlowReader(t *testing.T) {
 // What a request says goes on its own reply, before its answer: log messages only if it
 // names a level.
 //
-// BASE-018 BASE-171 BASE-198 BASE-200 BASE-201 BASE-290 FEAT-229 FEAT-230 FEAT-231
+// BASE-018 BASE-171 BASE-198 BASE-200 BASE-201 BASE-290 FEAT-229 FEAT-230 FEAT-231 BASE-260
 func TestStatelessStreams(t *testing.T) {
 	server := func() *Server {
 		s := testServer(t, nil)
@@ -1333,7 +1339,7 @@ func TestStatelessListenersHearNoReports(t *testing.T) {
 
 // The client's leaving is the cancellation, and nothing is said after it.
 //
-// BASE-128 BASE-129 BASE-137 EDGE-240
+// BASE-128 BASE-129 BASE-137 EDGE-240 BASE-191 FEAT-068 EDGE-010 EDGE-108
 func TestStatelessCancel(t *testing.T) {
 	var ends journal
 	s := testServer(t, nil)
@@ -1520,7 +1526,7 @@ func TestStatelessRaces(t *testing.T) {
 
 // The server of all features speaks to a client that stands alone, too.
 //
-// FEAT-543 FEAT-550 BASE-019 BASE-383
+// FEAT-543 FEAT-550 BASE-019 BASE-383 FEAT-052 FEAT-064 FEAT-191
 func TestStatelessMatrix(t *testing.T) {
 	offers := `{"logging":{},"completions":{},"prompts":{"listChanged":true},"resources":{"subscribe":true,"listChanged":true},"tools":{"listChanged":true}}`
 	script := `

@@ -469,7 +469,7 @@ func TestHTTPHeadersDiffer(t *testing.T) {
 // A call is given up by closing its exchange, and nothing is POSTed; a stream that is
 // lost is not asked for again; what servers must not ask is not answered.
 //
-// BASE-016 BASE-117 BASE-138 BASE-140 BASE-231 BASE-232 BASE-233 EDGE-199 EDGE-201
+// BASE-016 BASE-117 BASE-138 BASE-140 BASE-231 BASE-232 BASE-233 EDGE-199 EDGE-201 BASE-260 EDGE-054
 func TestHTTPStatelessExchange(t *testing.T) {
 	gone := make(chan struct{}, 10)
 	untilClosed := func(answer http.HandlerFunc) http.HandlerFunc {

@@ -77,7 +77,7 @@ func filterText(cs *ClientSession) string {
 // offers, in one subscription. It waits for the answer, but not for long. What is
 // heard belongs to a subscription that is open, or to none.
 //
-// BASE-366 BASE-371 EDGE-222 FEAT-150
+// BASE-366 BASE-371 EDGE-222 FEAT-150 BASE-172
 func TestListenAtConnect(t *testing.T) {
 	for _, c := range []struct {
 		name, caps, script, granted, heard string
@@ -125,7 +125,7 @@ func TestListenAtConnect(t *testing.T) {
 // To follow one more resource, or one less, the client opens another subscription,
 // and ends the one before when that is there: nothing is lost between.
 //
-// BASE-139 BASE-375 BASE-377 FEAT-147
+// BASE-139 BASE-375 BASE-377 FEAT-147 BASE-172 FEAT-146
 func TestSubscribeAlone(t *testing.T) {
 	heard := &journal{}
 	uris := func(list string) string { return `{"toolsListChanged":true,"resourceSubscriptions":[` + list + `]}` }
@@ -409,7 +409,7 @@ func TestListenFromHandler(t *testing.T) {
 // When a server process is started again by another session, that asks for what its
 // application wants; nothing is told at the end, the connection ends.
 //
-// BASE-381
+// BASE-381 FEAT-146
 func TestListenEndsWithSession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client := statelessClient(hearing(&journal{}))

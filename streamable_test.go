@@ -871,7 +871,7 @@ func TestHTTPRevisionHeader(t *testing.T) {
 	})
 }
 
-// BASE-186
+// BASE-186 BASE-059 BASE-061 BASE-062 BASE-063 EDGE-065
 func TestHTTPBatches(t *testing.T) {
 	for _, rev := range []string{Revision20241105, Revision20250326} {
 		h := &HTTPHandler{Server: testServer(t, nil)}
@@ -917,7 +917,7 @@ func refusedFor(id string, status, code int, message string, header ...string) s
 	return strings.Replace(refused(status, code, message, header...), `"error"`, `"id":`+id+`,"error"`, 1)
 }
 
-// BASE-242 BASE-244 EDGE-116 EDGE-117 EDGE-119 EDGE-121
+// BASE-242 BASE-244 EDGE-116 EDGE-117 EDGE-119 EDGE-121 BASE-191 EDGE-009
 func TestHTTPSessions(t *testing.T) {
 	h := &HTTPHandler{Server: testServer(t, nil), SessionPrefix: "a1~"}
 	talkHTTP(t, h, nil, func(c *web) {
@@ -959,7 +959,7 @@ func (c *web) hello2(id string) {
 	c.post(`{"jsonrpc":"2.0","method":"notifications/initialized"}`).sees(`202`)
 }
 
-// BASE-238 BASE-239 BASE-250
+// BASE-238 BASE-239 BASE-250 AUTH-288
 func TestHTTPSessionIDs(t *testing.T) {
 	h := &HTTPHandler{Server: testServer(t, nil)}
 	ids := map[string]bool{}
@@ -1980,7 +1980,7 @@ func TestHTTPIdentityExpires(t *testing.T) {
 // The old transport: a stream that names where to POST, and on which all messages
 // come. It is the session.
 //
-// BASE-268 BASE-270 BASE-271 BASE-279
+// BASE-268 BASE-270 BASE-271 BASE-279 BASE-267 EDGE-206
 func TestSSE(t *testing.T) {
 	h := &HTTPHandler{Server: updating(t, nil)}
 	mux := http.NewServeMux()

@@ -303,7 +303,7 @@ func inSession(t *testing.T, rev string, opts *ClientOptions, steps []step, use 
 // deleted. The server may ask on the stream of a reply, and is answered by a POST.
 //
 // BASE-217 BASE-218 BASE-219 BASE-220 BASE-221 BASE-223 BASE-227 BASE-228 BASE-229
-// BASE-241 BASE-246 EDGE-128
+// BASE-241 BASE-246 EDGE-128 BASE-087 BASE-112
 func TestHTTPMessages(t *testing.T) {
 	eachRevision(t, func(t *testing.T, rev string) {
 		for _, id := range []string{"abc!~", ""} {

@@ -559,7 +559,7 @@ func TestNoTasks(t *testing.T) {
 	`)
 }
 
-// FEAT-396 FEAT-397 FEAT-408 FEAT-409 FEAT-410 FEAT-411 FEAT-412 FEAT-404 E3.7 E3.17
+// FEAT-396 FEAT-397 FEAT-408 FEAT-409 FEAT-410 FEAT-411 FEAT-412 FEAT-404 E3.7 E3.17 BASE-126
 func TestTaskCancel(t *testing.T) {
 	talkTasks(t, taskServer(t, nil), Revision20251125, `
 		> {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"job","arguments":{"ms":9000},"task":{}}}
@@ -680,7 +680,7 @@ func TestTaskQuestionWithdrawn(t *testing.T) {
 	`)
 }
 
-// FEAT-399 FEAT-404 E3.11
+// FEAT-399 FEAT-404 E3.11 BASE-153
 func TestTaskReports(t *testing.T) {
 	report := func(n int) string {
 		return fmt.Sprintf(`
@@ -714,7 +714,7 @@ func TestTaskImmediateResponse(t *testing.T) {
 }
 
 // FEAT-422 FEAT-424 FEAT-425 FEAT-426 FEAT-427 FEAT-430 FEAT-433 FEAT-434 FEAT-437 FEAT-438 FEAT-439 FEAT-441 FEAT-446 FEAT-447
-// FEAT-449 FEAT-450 FEAT-478 E3.1 E3.2 E3.3 E3.4 E3.5 E3.8 E3.15 E3.20 E3.21
+// FEAT-449 FEAT-450 FEAT-478 E3.1 E3.2 E3.3 E3.4 E3.5 E3.8 E3.15 E3.20 E3.21 BASE-094 FEAT-066
 func TestTaskExtension(t *testing.T) {
 	const need = `"error":{"code":-32021,"message":"the client did not declare io.modelcontextprotocol/tasks",⟪need⟫}`
 	talkTasks(t, taskServer(t, nil), Revision20260728, `
@@ -1311,7 +1311,7 @@ func TestClientTaskAsks(t *testing.T) {
 	}
 }
 
-// FEAT-405 FEAT-408 FEAT-423
+// FEAT-405 FEAT-408 FEAT-423 BASE-126
 func TestClientListsTasks(t *testing.T) {
 	talk(t, taskCall(t, Revision20251125, nil, func(ctx context.Context, cs *ClientSession) (*CallToolResult, error) {
 		var ids []string
@@ -1343,7 +1343,7 @@ func newestHello(meta string) string {
 		`
 }
 
-// FEAT-423 FEAT-428 FEAT-429 FEAT-442 FEAT-450 FEAT-464 FEAT-465 FEAT-446 FEAT-447
+// FEAT-423 FEAT-428 FEAT-429 FEAT-442 FEAT-450 FEAT-464 FEAT-465 FEAT-446 FEAT-447 BASE-022 BASE-094 FEAT-065
 func TestClientTaskExtension(t *testing.T) {
 	const (
 		meta   = `"_meta":{"io.modelcontextprotocol/clientCapabilities":{"elicitation":{"form":{}},"extensions":{"io.modelcontextprotocol/tasks":{}}},"io.modelcontextprotocol/clientInfo":{"name":"t","version":"0"},"io.modelcontextprotocol/protocolVersion":"2026-07-28"}`
@@ -1551,6 +1551,7 @@ func identified(s *Server) *HTTPHandler {
 
 // A task is its caller's, whichever session asks for it, and unknown to others.
 // FEAT-393 FEAT-405 FEAT-406 FEAT-407 FEAT-415 FEAT-416 FEAT-418 FEAT-436 FEAT-443 FEAT-451 AUTH-295 AUTH-298 AUTH-299 HOSTILE-56
+// BASE-411
 func TestTaskOwners(t *testing.T) {
 	h := identified(taskServer(t, nil))
 	const missing = `,"error":{"code":-32602,"message":"no such task, or not any more"}}`
