@@ -112,7 +112,7 @@ func TestAskRoots(t *testing.T) {
 // FEAT-241 FEAT-253 FEAT-292 FEAT-289: what the client did not declare, or its
 // revision cannot express, is not sent.
 //
-// BASE-082 FEAT-275
+// BASE-082 FEAT-275 BASE-081
 func TestBUG187NotAskedWithoutCapability(t *testing.T) {
 	sample := &CreateMessageParams{MaxTokens: 1, Messages: []*SamplingMessage{{Role: RoleUser, Content: says("q")}}}
 	tools, around := *sample, *sample

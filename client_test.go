@@ -82,6 +82,8 @@ func checkError(t *testing.T, what string, err error, want string) {
 
 // FEAT-237 FEAT-252 FEAT-289 FEAT-290: what is set is offered, in the terms of the
 // revision that is asked for.
+//
+// BASE-085
 func TestClientCapabilities(t *testing.T) {
 	elicit := func(context.Context, *ClientSession, *ElicitParams) (*ElicitResult, error) { return nil, nil }
 	sample := func(context.Context, *ClientSession, *CreateMessageParams) (*CreateMessageResult, error) {
@@ -417,6 +419,8 @@ func TestClientElicit(t *testing.T) {
 }
 
 // FEAT-177 FEAT-178 FEAT-179: what each method sends, and what comes of the answer.
+//
+// FEAT-048
 func TestClientMethods(t *testing.T) {
 	show := func(v any, err error) string {
 		if err != nil {
@@ -517,7 +521,7 @@ func TestClientMethods(t *testing.T) {
 
 // Nothing is sent for what the server does not offer, except by force.
 //
-// BASE-082 FEAT-003
+// BASE-082 FEAT-003 BASE-081
 func TestClientNotOffered(t *testing.T) {
 	calls := []struct {
 		method string
@@ -619,6 +623,8 @@ func TestClientInvalidResponse(t *testing.T) {
 }
 
 // An error of the server keeps its code, message and data.
+//
+// FEAT-048
 func TestClientServerError(t *testing.T) {
 	talk(t, asClient(t, nil, func(ctx context.Context, cs *ClientSession) {
 		_, err := cs.GetPrompt(ctx, "p", nil)
@@ -656,7 +662,7 @@ func TestClientReadsNoMeaningIntoCodes(t *testing.T) {
 	}
 }
 
-// FEAT-549
+// FEAT-549 BASE-046 FEAT-114
 func TestBUG172ResourceNotFound(t *testing.T) {
 	for _, c := range []struct {
 		code  string

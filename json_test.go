@@ -1038,7 +1038,7 @@ func TestDecodeOneOrMany(t *testing.T) {
 	}
 }
 
-// FEAT-533
+// FEAT-533 FEAT-110
 func TestBase64(t *testing.T) {
 	var c ResourceContents
 	for text, want := range map[string]string{

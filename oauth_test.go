@@ -473,7 +473,7 @@ func TestClientURL(t *testing.T) {
 
 // Resources, issuers and where their metadata is.
 
-// AUTH-031 AUTH-147 AUTH-148
+// AUTH-031 AUTH-147 AUTH-148 AUTH-144
 func TestResources(t *testing.T) {
 	for text, canonical := range map[string]string{
 		"https://mcp.example.com/mcp":     "https://mcp.example.com/mcp",
@@ -1304,6 +1304,8 @@ func TestSelfSignedServer(t *testing.T) {
 }
 
 // What a server says does not reach terminals. AUTH-443 HOSTILE-08
+//
+// AUTH-088
 func TestHostile08Texts(t *testing.T) {
 	want(t, "sanitized", sanitized("a\x1b[31mb\r\nc\td\x00\u202e\xff<b>é", nil), "a[31mb c d?<b>é")
 	want(t, "short", len(sanitized(strings.Repeat("é", 2000), nil)), 1<<10)

@@ -39,7 +39,7 @@ func callbackOf(u string, change url.Values) string {
 }
 
 // AUTH-139 AUTH-140 AUTH-166 AUTH-167 AUTH-173 AUTH-174 AUTH-175 AUTH-176 AUTH-177 AUTH-178 AUTH-179 AUTH-180 AUTH-182 AUTH-183
-// HOSTILE-36 HOSTILE-37 HOSTILE-38 HOSTILE-39
+// HOSTILE-36 HOSTILE-37 HOSTILE-38 HOSTILE-39 AUTH-446
 func TestBUG149Callbacks(t *testing.T) {
 	const mismatch, foreign = `the answer to the login has not the issuer "https://as.test"`, "the answer has not the state of this login"
 	const malformed = "the answer to the login has a malformed query"
@@ -171,6 +171,8 @@ func TestOAuthStateExpires(t *testing.T) {
 }
 
 // AUTH-141 AUTH-142 AUTH-447: each login keeps to its own issuer and endpoints
+//
+// AUTH-446
 func TestOAuthConcurrentLogins(t *testing.T) {
 	w := newWorld(t)
 	other := issuerAt("https://as2.test")
@@ -1115,6 +1117,8 @@ func TestOAuthScopeThatDoesNotHelp(t *testing.T) {
 }
 
 // AUTH-247: a refusal of the person is remembered
+//
+// AUTH-458
 func TestOAuthStepUpDeclined(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
@@ -1323,7 +1327,7 @@ func provedBy(t *testing.T, r *http.Request, token string) (jkt, jti string) {
 	return jkt, jti
 }
 
-// AUTH-408 AUTH-409 AUTH-410 AUTH-411 AUTH-412 AUTH-413 AUTH-414 AUTH-415 HOSTILE-44 HOSTILE-45 HOSTILE-46
+// AUTH-408 AUTH-409 AUTH-410 AUTH-411 AUTH-412 AUTH-413 AUTH-414 AUTH-415 HOSTILE-44 HOSTILE-45 HOSTILE-46 AUTH-416
 func TestOAuthDPoP(t *testing.T) {
 	needsNonce := func(w *world, header, body string) func(rw http.ResponseWriter, r *http.Request, nonce string, next http.HandlerFunc) {
 		return func(rw http.ResponseWriter, r *http.Request, nonce string, next http.HandlerFunc) {
@@ -1498,7 +1502,7 @@ func TestOAuthDPoPRefresh(t *testing.T) {
 	})
 }
 
-// AUTH-060 AUTH-381 AUTH-382 AUTH-383 AUTH-384 AUTH-385 AUTH-389 AUTH-390
+// AUTH-060 AUTH-381 AUTH-382 AUTH-383 AUTH-384 AUTH-385 AUTH-389 AUTH-390 AUTH-380 AUTH-444
 func TestOAuthClientCredentials(t *testing.T) {
 	key, err := GenerateKey("")
 	must(t, err)
@@ -1872,6 +1876,8 @@ func TestBrowserCommand(t *testing.T) {
 }
 
 // AUTH-169: the program gets the URL as one argument, and its failure is told
+//
+// AUTH-455
 func TestOpenBrowser(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("the program has another name")
@@ -2013,7 +2019,7 @@ func TestOAuthConfirmation(t *testing.T) {
 	}
 }
 
-// AUTH-219
+// AUTH-219 AUTH-218
 func TestFileStore(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "deep", "er")
 	s := &FileStore{Dir: dir}
@@ -2147,7 +2153,7 @@ func TestOAuthLogout(t *testing.T) {
 	}
 }
 
-// AUTH-129 AUTH-399 AUTH-460
+// AUTH-129 AUTH-399 AUTH-460 AUTH-218
 func TestOAuthShowsNoSecrets(t *testing.T) {
 	w := newWorld(t)
 	w.issuer["token_endpoint_auth_methods_supported"] = []string{authPost}

@@ -311,6 +311,7 @@ var loginRequests = []string{
 
 // AUTH-026 AUTH-028 AUTH-042 AUTH-043 AUTH-095 AUTH-117 AUTH-118 AUTH-119 AUTH-121 AUTH-124 AUTH-131 AUTH-133
 // AUTH-134 AUTH-135 AUTH-143 AUTH-145 AUTH-146 AUTH-153 AUTH-162 AUTH-186 AUTH-187 AUTH-188 AUTH-196 AUTH-204 AUTH-206 AUTH-222
+// AUTH-144 AUTH-451
 func TestOAuthFlow(t *testing.T) {
 	w := newWorld(t)
 	w.set(func() {
@@ -406,6 +407,7 @@ func TestOAuthNobodyLogsIn(t *testing.T) {
 }
 
 // AUTH-064 AUTH-065 AUTH-066 AUTH-067 AUTH-068 AUTH-069 AUTH-070 AUTH-137 AUTH-149 AUTH-181 AUTH-256 HOSTILE-19
+// AUTH-007 AUTH-047 AUTH-010 AUTH-105 AUTH-114
 func TestOAuthOldServers(t *testing.T) {
 	const document = "mcp.test/.well-known/oauth-authorization-server"
 	own := func(w *world) {
@@ -664,7 +666,7 @@ func TestBUG130IssuerWithPath(t *testing.T) {
 	}
 }
 
-// AUTH-054 AUTH-055 AUTH-056 AUTH-260 HOSTILE-25
+// AUTH-054 AUTH-055 AUTH-056 AUTH-260 HOSTILE-25 AUTH-446
 func TestBUG131IssuerDiffers(t *testing.T) {
 	const first, second = "as.test/.well-known/oauth-authorization-server", "as.test/.well-known/openid-configuration"
 	for _, c := range []struct {
@@ -769,6 +771,7 @@ func TestOAuthChoosesIssuer(t *testing.T) {
 }
 
 // AUTH-058 AUTH-059 AUTH-061 AUTH-062 AUTH-136 AUTH-168 AUTH-170 AUTH-171 HOSTILE-18 HOSTILE-26 HOSTILE-27 HOSTILE-29 HOSTILE-32
+// AUTH-455
 func TestBUG133MetadataThatCannotBeUsed(t *testing.T) {
 	log := &bytes.Buffer{}
 	for _, c := range []struct {
@@ -879,6 +882,7 @@ func TestBUG134MetadataMissing(t *testing.T) {
 }
 
 // AUTH-096 AUTH-097 AUTH-099 AUTH-100 AUTH-103 AUTH-104 AUTH-106 AUTH-107 AUTH-110 AUTH-111 AUTH-112 AUTH-255 HOSTILE-24 HOSTILE-30
+// AUTH-115 AUTH-116
 func TestOAuthChoosesClient(t *testing.T) {
 	supported, unsupported := members{"client_id_metadata_document_supported": true}, members{"registration_endpoint": nil}
 	key, err := GenerateKey("")

@@ -272,7 +272,7 @@ func TestResourceFields(t *testing.T) {
 	want(t, "on this machine", outcome(local, bearer("x")), " ada by  []")
 }
 
-// AUTH-093 AUTH-231 AUTH-266 AUTH-267 AUTH-268 AUTH-269 AUTH-281
+// AUTH-093 AUTH-231 AUTH-266 AUTH-267 AUTH-268 AUTH-269 AUTH-281 HOSTILE-55
 func TestHostile55Credentials(t *testing.T) {
 	m := newMint(t, "", "k")
 	p := protected(m)
@@ -472,7 +472,7 @@ func TestVerifierErrors(t *testing.T) {
 
 // Nothing but a signature of the issuer's key, made for an access token, lets anybody in.
 //
-// AUTH-274 AUTH-277
+// AUTH-274 AUTH-277 AUTH-451
 func TestHostile54JWT(t *testing.T) {
 	rsa, ec, ed := newMint(t, "RS256", "rsa"), newMint(t, "ES256", "ec"), newMint(t, "EdDSA", "ed")
 	thief := newMint(t, "ES256", "ec")

@@ -512,7 +512,7 @@ func TestResourceLists(t *testing.T) {
 }
 
 // FEAT-106 FEAT-107 FEAT-108 FEAT-109 FEAT-111 FEAT-113 FEAT-115 FEAT-117 FEAT-118 FEAT-119 FEAT-122
-// FEAT-127 FEAT-529 FEAT-530
+// FEAT-127 FEAT-529 FEAT-530 BASE-045
 func TestReadResource(t *testing.T) {
 	everyRevision(t, resourceServer, resourceOffers, `
 		> {"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"mem:text"}}
@@ -943,7 +943,7 @@ func completionServer(t *testing.T) *Server {
 	return s
 }
 
-// FEAT-177 FEAT-178 FEAT-179 FEAT-181 FEAT-183 FEAT-184 FEAT-185 FEAT-186 FEAT-187 FEAT-188
+// FEAT-177 FEAT-178 FEAT-179 FEAT-181 FEAT-183 FEAT-184 FEAT-185 FEAT-186 FEAT-187 FEAT-188 FEAT-180
 func TestBUG182Completion(t *testing.T) {
 	list := func(n int) string {
 		values := make([]string, n)

@@ -98,7 +98,7 @@ const (
 //
 // BASE-011 BASE-019 BASE-037 BASE-038 BASE-039 BASE-089 BASE-092 BASE-173 BASE-177 BASE-190 BASE-291 BASE-294 BASE-297 BASE-298
 // BASE-299 BASE-303 BASE-383 BASE-389 FEAT-204 FEAT-205 FEAT-228 FEAT-546 EDGE-143 EDGE-147 BASE-159 FEAT-024
-// FEAT-064 FEAT-102 FEAT-112 FEAT-137
+// FEAT-064 FEAT-102 FEAT-112 FEAT-137 AUTH-296 FEAT-540
 func TestStatelessMethods(t *testing.T) {
 	server := func() *Server {
 		s := newServer(t, &ServerOptions{Instructions: "Be nice.", Subscribe: func(context.Context, *Request, string) error { return nil }})
@@ -145,7 +145,7 @@ func TestStatelessBare(t *testing.T) {
 // Lists are the same on each connection, whatever was done on it before, and over HTTP
 // no answer has a session.
 //
-// BASE-252 BASE-285 FEAT-022 FEAT-103 FEAT-157
+// BASE-252 BASE-285 FEAT-022 FEAT-103 FEAT-157 BASE-286
 func TestStatelessListsDoNotVary(t *testing.T) {
 	s := asking(t, nil)
 	lists := []string{
@@ -733,7 +733,7 @@ func sealed(t *testing.T, s *Server, call, subject string) string {
 // BUG-190: a requestState is good for the call and the caller that it was given for, as
 // long as it lives, and only as it is. A call may be spelled differently.
 //
-// BASE-358 BASE-359 BASE-360 FEAT-355 FEAT-356 E4.5 E4.6 FEAT-304 AUTH-291 AUTH-293 AUTH-294
+// BASE-358 BASE-359 BASE-360 FEAT-355 FEAT-356 E4.5 E4.6 FEAT-304 AUTH-291 AUTH-293 AUTH-294 AUTH-454
 func TestBUG190RequestState(t *testing.T) {
 	keys := [][]byte{[]byte("the first secret"), []byte("an older secret.")}
 	server := func(keys ...[]byte) *Server {
@@ -940,7 +940,7 @@ func TestStatelessVisits(t *testing.T) {
 // What handlers and interceptors make is a result of the era, with each member once.
 //
 // BASE-044 BASE-050 BASE-052 BASE-294 BASE-385 BASE-387 BASE-388 BASE-391 FEAT-204 FEAT-207 BASE-051 BASE-048
-// BASE-049 FEAT-116 FEAT-202 FEAT-208 BASE-422
+// BASE-049 FEAT-116 FEAT-202 FEAT-208 BASE-422 FEAT-540
 func TestStatelessResults(t *testing.T) {
 	var result any
 	var failed error
@@ -1125,7 +1125,7 @@ func TestListen(t *testing.T) {
 
 // Whoever ends a subscription, all of it is gone.
 //
-// BASE-137 BASE-141 BASE-202 BASE-376 BASE-377 BASE-378 EDGE-235 FEAT-148
+// BASE-137 BASE-141 BASE-202 BASE-376 BASE-377 BASE-378 EDGE-235 FEAT-148 BASE-114
 func TestListenEnds(t *testing.T) {
 	const (
 		listen = `{"jsonrpc":"2.0","id":"l","method":"subscriptions/listen","params":{META,"notifications":{"toolsListChanged":true}}}`

@@ -67,7 +67,7 @@ func initializeOf(id int) string {
 // the origin. Connect is tried twice.
 //
 // BASE-097 BASE-099 BASE-100 BASE-102 BASE-233 BASE-234 BASE-235 BASE-338
-// EDGE-163 EDGE-164 EDGE-165 EDGE-166 EDGE-167
+// EDGE-163 EDGE-164 EDGE-165 EDGE-166 EDGE-167 HOSTILE-53
 func TestHTTPProbe(t *testing.T) {
 	good := discovered(1, "{}")
 	answered := func(status int, text string) string {

@@ -399,7 +399,7 @@ func TestStatelessGivingUp(t *testing.T) {
 // Hints come to the application as they are, or as none where they make no sense;
 // nothing is kept.
 //
-// BASE-394 BASE-396 BASE-397 BASE-399 EDGE-225 EDGE-226
+// BASE-394 BASE-396 BASE-397 BASE-399 EDGE-225 EDGE-226 BASE-400
 func TestCacheHints(t *testing.T) {
 	hints := []struct{ members, wanted string }{
 		{`,"ttlMs":1500,"cacheScope":"public"`, "1.5s public"},
@@ -515,7 +515,7 @@ func visitTo(text, url string) string {
 // BASE-350 BASE-351 BASE-352 BASE-353 BASE-354 BASE-355 BASE-356
 // FEAT-348 FEAT-349 FEAT-350 FEAT-352 FEAT-353 FEAT-413
 // EDGE-207 EDGE-208 EDGE-209 EDGE-211 EDGE-212 EDGE-213 EDGE-214 EDGE-215
-// E4.9 E4.10 E4.12 E4.13 E4.14 E4.15 E4.16
+// E4.9 E4.10 E4.12 E4.13 E4.14 E4.15 E4.16 FEAT-269
 func TestRounds(t *testing.T) {
 	const sampling = `{"method":"sampling/createMessage","params":{"messages":[{"role":"user","content":{"type":"text","text":"?"}}],"maxTokens":9}}`
 	const accepted = `,"inputResponses":{"k":{"action":"accept","content":{"n":"Who?"}}}`

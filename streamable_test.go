@@ -387,7 +387,7 @@ func TestHTTPConversation(t *testing.T) {
 // A page of another site, and a name that somebody else made to mean this machine,
 // reach nothing, whatever they try, and are refused before anything else is looked at.
 //
-// BASE-182 BASE-183 BASE-271 EDGE-087 EDGE-088 EDGE-089 EDGE-090 EDGE-091
+// BASE-182 BASE-183 BASE-271 EDGE-087 EDGE-088 EDGE-089 EDGE-090 EDGE-091 AUTH-459
 func TestHTTPDoor(t *testing.T) {
 	badOrigin := func(o string) string {
 		return refused(403, -32600, fmt.Sprintf("origin %q is not allowed; add it to AllowedOrigins", o))
@@ -1409,7 +1409,7 @@ func TestBUG071NotificationsBeforeResult(t *testing.T) {
 
 // A question goes out on the stream of the call that asks, whatever else is open.
 //
-// BASE-193 BASE-209
+// BASE-193 BASE-209 BASE-194
 func TestBUG077QuestionOnTheCallsStream(t *testing.T) {
 	h := &HTTPHandler{Server: testServer(t, nil)}
 	talkHTTP(t, h, nil, func(c *web) {
@@ -1493,7 +1493,7 @@ func TestBUG079AbortCancelsWithoutSession(t *testing.T) {
 	})
 }
 
-// BASE-197 BASE-257 BASE-258 EDGE-106 EDGE-134
+// BASE-197 BASE-257 BASE-258 EDGE-106 EDGE-134 BASE-135
 func TestBUG080AbortDoesNotCancelInSession(t *testing.T) {
 	h := &HTTPHandler{Server: speaker(t)}
 	talkHTTP(t, h, nil, func(c *web) {
@@ -2140,7 +2140,7 @@ func TestHTTPFlood(t *testing.T) {
 
 // A server listens on this machine only, if it is not told otherwise.
 //
-// BASE-184
+// BASE-184 AUTH-459
 func TestListenAndServe(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

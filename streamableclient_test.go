@@ -776,7 +776,7 @@ func TestHTTPResumeTimeout(t *testing.T) {
 // Giving up is told by a POST, and then the stream is closed, even if the server does
 // not take that POST.
 //
-// EDGE-200
+// EDGE-200 BASE-136
 func TestHTTPCancel(t *testing.T) {
 	for _, taken := range []bool{true, false} {
 		var order journal

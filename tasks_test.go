@@ -1551,7 +1551,7 @@ func identified(s *Server) *HTTPHandler {
 
 // A task is its caller's, whichever session asks for it, and unknown to others.
 // FEAT-393 FEAT-405 FEAT-406 FEAT-407 FEAT-415 FEAT-416 FEAT-418 FEAT-436 FEAT-443 FEAT-451 AUTH-295 AUTH-298 AUTH-299 HOSTILE-56
-// BASE-411
+// BASE-411 AUTH-454
 func TestTaskOwners(t *testing.T) {
 	h := identified(taskServer(t, nil))
 	const missing = `,"error":{"code":-32602,"message":"no such task, or not any more"}}`
