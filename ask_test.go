@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -112,7 +114,7 @@ func TestAskRoots(t *testing.T) {
 // FEAT-241 FEAT-253 FEAT-292 FEAT-289: what the client did not declare, or its
 // revision cannot express, is not sent.
 //
-// BASE-082 FEAT-275 BASE-081
+// BASE-082 FEAT-275 BASE-081 C-27
 func TestBUG187NotAskedWithoutCapability(t *testing.T) {
 	sample := &CreateMessageParams{MaxTokens: 1, Messages: []*SamplingMessage{{Role: RoleUser, Content: says("q")}}}
 	tools, around := *sample, *sample
@@ -356,6 +358,34 @@ func TestElicitVisit(t *testing.T) {
 		> {"jsonrpc":"2.0","id":1,"result":{"action":"decline"}}
 	`+answered("decline")+done("e1"))
 	talk(t, serve(s), open+done("e1"))
+}
+
+// Nothing is fetched from a URL that a person is asked to visit, and nobody is sent there
+// but by the function that has asked.
+//
+// FEAT-328
+func TestVisitFetchesNothing(t *testing.T) {
+	hits := 0
+	far := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { hits++ }))
+	defer far.Close()
+	visit := func(action string) *ClientOptions {
+		return &ClientOptions{Visit: func(_ context.Context, _ *ClientSession, p *ElicitParams) (*ElicitResult, error) {
+			want(t, "url", p.URL, far.URL+"/pay")
+			return &ElicitResult{Action: action}, nil
+		}}
+	}
+	for _, action := range []string{"accept", "decline", "cancel"} {
+		talk(t, asClient(t, visit(action), nil), shakeHands(Revision20251125, `{"elicitation":{"url":{}}}`, `{}`)+`
+			> {"jsonrpc":"2.0","id":1,"method":"elicitation/create","params":{"mode":"url","message":"m","url":"`+far.URL+`/pay","elicitationId":"e"}}
+			< {"jsonrpc":"2.0","id":1,"result":{"action":"`+action+`"}}
+			. 1h
+		`)
+	}
+	talk(t, asClient(t, nil, nil), shakeHands(Revision20251125, `{}`, `{}`)+`
+		> {"jsonrpc":"2.0","id":1,"method":"elicitation/create","params":{"mode":"url","message":"m","url":"`+far.URL+`/pay","elicitationId":"e"}}
+		< {"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"method \"elicitation/create\" is not offered by this client"}}
+	`)
+	want(t, "hits", hits, 0)
 }
 
 // FEAT-325 FEAT-327: a URL that must not be sent is a local error.
@@ -701,7 +731,7 @@ func TestFormCheck(t *testing.T) {
 	}
 }
 
-// FEAT-319 FEAT-320 FEAT-321 E5.7 E5.8 E5.9 E5.10 E5.13 E5.14
+// FEAT-319 FEAT-320 FEAT-321 E5.7 E5.8 E5.9 E5.10 E5.13 E5.14 E11.4 E11.15 E11.3
 func TestFormAnswers(t *testing.T) {
 	for _, c := range []struct{ field, value, want string }{
 		{`{"type":"string"}`, `""`, ""},

@@ -521,7 +521,7 @@ func TestClientMethods(t *testing.T) {
 
 // Nothing is sent for what the server does not offer, except by force.
 //
-// BASE-082 FEAT-003 BASE-081
+// BASE-082 FEAT-003 BASE-081 C-27
 func TestClientNotOffered(t *testing.T) {
 	calls := []struct {
 		method string
@@ -643,7 +643,7 @@ func TestClientServerError(t *testing.T) {
 
 // A code that means nothing is the server's error, and nothing else.
 //
-// BASE-048
+// BASE-048 C-21
 func TestClientReadsNoMeaningIntoCodes(t *testing.T) {
 	for _, code := range []int{-32000, -32001, -32003, -32004, -32019} {
 		talk(t, asClient(t, nil, func(ctx context.Context, cs *ClientSession) {
@@ -662,7 +662,7 @@ func TestClientReadsNoMeaningIntoCodes(t *testing.T) {
 	}
 }
 
-// FEAT-549 BASE-046 FEAT-114
+// FEAT-549 BASE-046 FEAT-114 C-07
 func TestBUG172ResourceNotFound(t *testing.T) {
 	for _, c := range []struct {
 		code  string
@@ -715,7 +715,7 @@ func TestClientCompleteEarly(t *testing.T) {
 
 // FEAT-194 FEAT-195 FEAT-196 FEAT-197: pages of any size, a null at the end, odd cursors.
 //
-// BASE-413 BASE-414 BASE-417 BASE-418 BASE-419 FEAT-172
+// BASE-413 BASE-414 BASE-417 BASE-418 BASE-419 FEAT-172 C-28
 func TestBUG233EmptyCursor(t *testing.T) {
 	var names []string
 	talk(t, asClient(t, nil, func(ctx context.Context, cs *ClientSession) {
@@ -737,6 +737,8 @@ func TestBUG233EmptyCursor(t *testing.T) {
 }
 
 // BASE-413 BASE-419 BASE-421: likewise where there are no sessions.
+//
+// E1.17
 func TestStatelessCursors(t *testing.T) {
 	var names []string
 	talk(t, modernClient(t, ClientOptions{}, func(ctx context.Context, cs *ClientSession) {
@@ -756,7 +758,7 @@ func TestStatelessCursors(t *testing.T) {
 
 // FEAT-198: a list that never ends is an error; what came before it is there.
 //
-// EDGE-230
+// EDGE-230 C-28
 func TestEndlessLists(t *testing.T) {
 	var got []string
 	collect := func(name string, err error) {

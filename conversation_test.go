@@ -260,7 +260,7 @@ func testServer(t testing.TB, opts *ServerOptions) *Server {
 	return s
 }
 
-// BASE-070 BASE-077 BASE-155
+// BASE-070 BASE-077 BASE-155 E1.10
 func TestConversation(t *testing.T) {
 	for _, rev := range sessionRevisions() {
 		t.Run(rev, func(t *testing.T) {

@@ -134,7 +134,7 @@ func TestBUG017LargeID(t *testing.T) {
 //
 // BASE-001 BASE-007 BASE-012 BASE-035 BASE-037 EDGE-001 EDGE-002 EDGE-007 EDGE-011
 // EDGE-012 EDGE-013 EDGE-014 EDGE-015 EDGE-016 EDGE-017 EDGE-018 EDGE-019 EDGE-028
-// EDGE-029 EDGE-030 EDGE-031 EDGE-033 EDGE-049 EDGE-052 EDGE-077 EDGE-078
+// EDGE-029 EDGE-030 EDGE-031 EDGE-033 EDGE-049 EDGE-052 EDGE-077 EDGE-078 C-03
 func TestMalformed(t *testing.T) {
 	eachRevision(t, func(t *testing.T, rev string) {
 		talk(t, serve(testServer(t, nil)), hello(rev, "{}")+`
@@ -420,7 +420,7 @@ func TestDeepNesting(t *testing.T) {
 
 // A notification is never answered, whatever it is; an unknown one is ignored.
 //
-// BASE-014 BASE-134 EDGE-050 EDGE-051 EDGE-057 BASE-122
+// BASE-014 BASE-134 EDGE-050 EDGE-051 EDGE-057 BASE-122 C-17
 func TestNotificationsAreNotAnswered(t *testing.T) {
 	eachRevision(t, func(t *testing.T, rev string) {
 		talk(t, serve(testServer(t, nil)), hello(rev, "{}")+`
@@ -582,7 +582,7 @@ func TestClientAnswersRequests(t *testing.T) {
 // in one line.
 //
 // BASE-057 BASE-065 BASE-066 BASE-068 EDGE-061 EDGE-062 EDGE-063 EDGE-064 EDGE-066
-// EDGE-067 EDGE-068 EDGE-069 EDGE-072
+// EDGE-067 EDGE-068 EDGE-069 EDGE-072 C-12
 func TestBatches(t *testing.T) {
 	eachRevision(t, func(t *testing.T, rev string) {
 		talk(t, serve(testServer(t, nil)), hello(rev, "{}")+`
@@ -662,7 +662,7 @@ func TestBatchMemberCancelled(t *testing.T) {
 // An array is nothing before a revision is agreed on, nor where the revision has no
 // batches; none of it runs.
 //
-// BASE-060 BASE-067 BASE-163 EDGE-067 EDGE-071
+// BASE-060 BASE-067 BASE-163 EDGE-067 EDGE-071 C-12
 func TestBatchesRefused(t *testing.T) {
 	refused := `
 		> [{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-03-26","capabilities":{},"clientInfo":{"name":"t","version":"0"}}}]
@@ -766,7 +766,7 @@ func TestBatchBehindInitialize(t *testing.T) {
 // The server answers a version that it knows with the same, and any other with its
 // newest.
 //
-// BASE-023 BASE-070 BASE-077 BASE-078 BASE-079 EDGE-045 EDGE-046
+// BASE-023 BASE-070 BASE-077 BASE-078 BASE-079 EDGE-045 EDGE-046 C-06 C-26
 func TestServerNegotiates(t *testing.T) {
 	versions := map[string]string{"2026-07-28": "2025-11-25", "2099-01-01": "2025-11-25", "1999-01-01": "2025-11-25", "DRAFT-2026-v1": "2025-11-25",
 		"": "2025-11-25", "2024-10-07": "2025-11-25", "2025-03-26 ": "2025-11-25", "2025": "2025-11-25"}
@@ -978,7 +978,7 @@ func refusedBy(t *testing.T, opts *ClientOptions, check func(error)) func(contex
 
 // A client that cannot speak the server's revision hangs up.
 //
-// BASE-054 BASE-055 BASE-080 EDGE-047
+// BASE-054 BASE-055 BASE-080 EDGE-047 C-04
 func TestClientHangsUp(t *testing.T) {
 	offer := `< {"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"c","version":"0"}}}
 	`
@@ -1050,7 +1050,7 @@ func TestQuestionsAreHeldBack(t *testing.T) {
 
 // The two directions have ids of their own.
 //
-// BASE-005
+// BASE-005 C-14
 func TestIDsOfBothDirections(t *testing.T) {
 	talk(t, serve(testServer(t, nil)), hello("2025-11-25", `{"elicitation":{}}`)+`
 		> {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"ask"}}
@@ -1602,7 +1602,7 @@ func TestProgressQueueIsBounded(t *testing.T) {
 // The second of two requests with one id is refused, without the id, so that the
 // first can still be answered.
 //
-// EDGE-005 EDGE-008
+// EDGE-005 EDGE-008 C-14
 func TestDuplicateID(t *testing.T) {
 	talk(t, serve(testServer(t, nil)), hello("2025-11-25", "{}")+`
 		> {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"slow"}}

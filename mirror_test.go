@@ -12,7 +12,7 @@ import (
 
 // Where an annotation may stand, and what it may be.
 //
-// BASE-320 BASE-322 BASE-323 BASE-324 BASE-325 FEAT-070 FEAT-071 FEAT-072 FEAT-073 FEAT-074 FEAT-075
+// BASE-320 BASE-322 BASE-323 BASE-324 BASE-325 FEAT-070 FEAT-071 FEAT-072 FEAT-073 FEAT-074 FEAT-075 C-20
 func TestMirrorAnnotations(t *testing.T) {
 	property := func(text string) string { return `{"type":"object","properties":{"p":` + text + `}}` }
 	named := func(name string) string {

@@ -845,7 +845,7 @@ func TestManyScopes(t *testing.T) {
 
 // Require lets pass what did not come over HTTP, and asks those for a token who have none.
 //
-// AUTH-003 AUTH-004 AUTH-092
+// AUTH-003 AUTH-004 AUTH-092 BASE-438
 func TestRequire(t *testing.T) {
 	p := protected()
 	p.Scopes, p.Required = []string{"read"}, []string{"mcp"}
@@ -1074,6 +1074,45 @@ func TestIdentityReachesHandlers(t *testing.T) {
 			auth, "X-Forwarded-User: root", "X-Identity: root", "Sub: root", "Mcp-Identity: root").sees(`200 application/json
 			{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"https://auth.example.com ada app [read write] 1h1m0s ada@example.com"}]}}`)
 	})
+}
+
+// A handler that calls another server, with its own context, takes no token of the
+// caller there.
+//
+// AUTH-284 AUTH-452
+func TestTokensAreNotPassedOn(t *testing.T) {
+	m := newMint(t, "", "k")
+	token := ""
+	var seen journal
+	upstream := &HTTPHandler{Server: testServer(t, nil), JSONOnly: true}
+	s := testServer(t, nil)
+	addTool(t, s, "ask-upstream", func(ctx context.Context, r *Request) (string, error) {
+		tr := &HTTPTransport{URL: "http://localhost/mcp", Client: &http.Client{Transport: inPlace(func(w http.ResponseWriter, r *http.Request) {
+			body, err := io.ReadAll(r.Body)
+			must(t, err)
+			r.Body = io.NopCloser(bytes.NewReader(body))
+			seen.add("%s %v", r.Method, r.Header["Authorization"])
+			if text := fmt.Sprint(r.Header, r.URL, string(body)); strings.Contains(text, token) {
+				t.Errorf("the token went on: %s", text)
+			}
+			upstream.ServeHTTP(w, r)
+		})}}
+		cs, err := NewClient(&Implementation{Name: "proxy", Version: "1"}, &ClientOptions{Revisions: []string{Revision20260728}}).Connect(ctx, tr)
+		if err != nil {
+			return "", err
+		}
+		result, err := cs.CallTool(ctx, "echo", echoInput{"hi"})
+		if err != nil {
+			return "", err
+		}
+		return result.Text(), cs.Close()
+	})
+	h := &HTTPHandler{Server: s, Authorize: protected(m).Authorize, DecideAfter: time.Hour}
+	talkHTTP(t, h, nil, func(c *web) {
+		token = m.token(nil)
+		c.alone(lone("tools/call", `"name":"ask-upstream"`), "Authorization: Bearer "+token).sees("200 application/json\n" + modern(gives(saysHi)[4:]))
+	})
+	want(t, "seen upstream", &seen, "POST []; POST []")
 }
 
 // Callers of one name at two issuers are two.

@@ -160,6 +160,8 @@ func (v verdicts) run(t *testing.T) {
 }
 
 // E10 FEAT-480 FEAT-496 FEAT-497 FEAT-498 FEAT-499 FEAT-502 BASE-423
+//
+// E10.1 E10.2 E10.3 E10.4 E10.5 E10.6 E10.7 E10.8 E10.9 E10.10 E10.12 E10.13 E10.16 E10.17 E10.18
 func TestSchemaTraps(t *testing.T) {
 	for _, v := range []verdicts{
 		{`{"type":"integer"}`, []string{"1", "1.0", "1e2", "10e-1", "-0.0", "1e400"}, []string{"1.5", "1e-1", "true", `"1"`}},
@@ -198,7 +200,7 @@ func TestSchemaTraps(t *testing.T) {
 	}
 }
 
-// FEAT-482 FEAT-485 FEAT-503 BASE-427
+// FEAT-482 FEAT-485 FEAT-503 BASE-427 E10.11
 func TestSchemaDraft07(t *testing.T) {
 	for _, v := range []verdicts{
 		{`{"$ref":"#/definitions/a","maxLength":1,"definitions":{"a":{"type":"string"}}}`, []string{`"ab"`}, []string{"1"}},
@@ -223,7 +225,7 @@ func TestSchemaDraft07(t *testing.T) {
 }
 
 // FEAT-483 FEAT-484 FEAT-485 FEAT-500 FEAT-505 FEAT-507 FEAT-508 FEAT-510 FEAT-513 FEAT-514 E10
-// BASE-424 BASE-426 BASE-428 BASE-431
+// BASE-424 BASE-426 BASE-428 BASE-431 E10.19 E10.20 E10.15
 func TestCompileSchemaErrors(t *testing.T) {
 	const types = `"array","boolean","integer","null","number","object","string"`
 	for _, test := range []struct{ schema, want string }{
@@ -323,7 +325,7 @@ func TestSchemaRecursive(t *testing.T) {
 		[]string{`{"next":{"next":{}}}`}, []string{`{"next":{"nxt":{}}}`}}.run(t)
 }
 
-// FEAT-508 BASE-428 BUG-163 BASE-429
+// FEAT-508 BASE-428 BUG-163 BASE-429 E10.14
 func TestSchemaFetchesNothing(t *testing.T) {
 	hits := 0
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { hits++ }))

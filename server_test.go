@@ -120,7 +120,7 @@ func toolServer(t *testing.T) *Server {
 
 const toolOffers = `{"logging":{},"tools":{"listChanged":true}}`
 
-// FEAT-034 FEAT-035 FEAT-036 FEAT-037 FEAT-038 FEAT-039 FEAT-060 FEAT-519
+// FEAT-034 FEAT-035 FEAT-036 FEAT-037 FEAT-038 FEAT-039 FEAT-060 FEAT-519 E1.4 E2.1 E2.2 E2.3 E2.4 E11.2
 func TestBUG157ToolArguments(t *testing.T) {
 	everyRevision(t, toolServer, toolOffers, `
 		> {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"raw"}}
@@ -152,7 +152,7 @@ func TestBUG157ToolArguments(t *testing.T) {
 	`)
 }
 
-// FEAT-009 FEAT-041 FEAT-042 FEAT-044 FEAT-049 FEAT-051 FEAT-053 FEAT-056 FEAT-057 FEAT-058
+// FEAT-009 FEAT-041 FEAT-042 FEAT-044 FEAT-049 FEAT-051 FEAT-053 FEAT-056 FEAT-057 FEAT-058 E1.1
 func TestBUG158ToolResults(t *testing.T) {
 	everyRevision(t, toolServer, toolOffers, `
 		> {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"add","arguments":{"a":1,"b":0.5}}}
@@ -236,7 +236,7 @@ func TestInvalidUTF8(t *testing.T) {
 	`)
 }
 
-// FEAT-004 FEAT-096 FEAT-153 FEAT-203
+// FEAT-004 FEAT-096 FEAT-153 FEAT-203 E1.2
 func TestEmptyLists(t *testing.T) {
 	server := func(t *testing.T) *Server {
 		s := newServer(t, &ServerOptions{HasResources: true, HasPrompts: true})
@@ -257,7 +257,7 @@ func TestEmptyLists(t *testing.T) {
 }
 
 // What is not declared does not exist.
-// FEAT-002 FEAT-095 FEAT-130 FEAT-152 FEAT-174 FEAT-225 FEAT-547
+// FEAT-002 FEAT-095 FEAT-130 FEAT-152 FEAT-174 FEAT-225 FEAT-547 E2.9
 func TestNotOffered(t *testing.T) {
 	script := ""
 	for i, method := range []string{"tools/list", "tools/call", "resources/list", "resources/templates/list", "resources/read",
@@ -310,7 +310,7 @@ func TestCapabilities(t *testing.T) {
 
 // A server that has everything names to each client what the client's revision has.
 //
-// BASE-085 FEAT-020
+// BASE-085 FEAT-020 FEAT-019
 func TestCapabilitiesByRevision(t *testing.T) {
 	server := func(t *testing.T) *Server {
 		s := panicServer(t, &ServerOptions{Extensions: Extensions{"com.example/x": json.RawMessage(`{"a":1}`)}})
@@ -512,7 +512,7 @@ func TestResourceLists(t *testing.T) {
 }
 
 // FEAT-106 FEAT-107 FEAT-108 FEAT-109 FEAT-111 FEAT-113 FEAT-115 FEAT-117 FEAT-118 FEAT-119 FEAT-122
-// FEAT-127 FEAT-529 FEAT-530 BASE-045
+// FEAT-127 FEAT-529 FEAT-530 BASE-045 E1.3 E2.7 C-07
 func TestReadResource(t *testing.T) {
 	everyRevision(t, resourceServer, resourceOffers, `
 		> {"jsonrpc":"2.0","id":1,"method":"resources/read","params":{"uri":"mem:text"}}
@@ -586,7 +586,7 @@ func changing(t *testing.T, opts *ServerOptions, do func(s *Server, r *Request, 
 
 const done = `"result":{"content":[{"type":"text","text":""}]}}`
 
-// FEAT-130 FEAT-131 FEAT-132 FEAT-133 FEAT-134 FEAT-135
+// FEAT-130 FEAT-131 FEAT-132 FEAT-133 FEAT-134 FEAT-135 E8.6
 func TestBUG179Subscriptions(t *testing.T) {
 	for _, rev := range sessionRevisions() {
 		t.Run(rev, func(t *testing.T) {
@@ -784,7 +784,7 @@ const (
 	promptCursor, uriCursor, templateCurs = "cHJvbXB0OmI", "cmVzb3VyY2U6eDpi", "dGVtcGxhdGU6eDpiL3t5fQ"
 )
 
-// FEAT-026 FEAT-192 FEAT-193 FEAT-200 FEAT-201 BASE-411 BASE-412 BASE-415 BASE-416
+// FEAT-026 FEAT-192 FEAT-193 FEAT-200 FEAT-201 BASE-411 BASE-412 BASE-415 BASE-416 E2.10
 func TestBUG235Pages(t *testing.T) {
 	tool := func(name string) string { return `{"name":"` + name + `","inputSchema":{"type":"object"}}` }
 	everyRevision(t, listServer, `{"logging":{},"prompts":{"listChanged":true},"resources":{"listChanged":true},"tools":{"listChanged":true}}`, `
@@ -878,7 +878,8 @@ func promptServer(t *testing.T) *Server {
 	return s
 }
 
-// FEAT-153 FEAT-154 FEAT-155 FEAT-159 FEAT-160 FEAT-161 FEAT-162 FEAT-163 FEAT-164 FEAT-165 FEAT-166 FEAT-521
+// FEAT-153 FEAT-154 FEAT-155 FEAT-159 FEAT-160 FEAT-161 FEAT-162 FEAT-163 FEAT-164 FEAT-165 FEAT-166 FEAT-521 E2.5
+// E2.6
 func TestPrompts(t *testing.T) {
 	everyRevision(t, promptServer, `{"logging":{},"prompts":{"listChanged":true}}`, `
 		> {"jsonrpc":"2.0","id":1,"method":"prompts/list"}
@@ -943,7 +944,7 @@ func completionServer(t *testing.T) *Server {
 	return s
 }
 
-// FEAT-177 FEAT-178 FEAT-179 FEAT-181 FEAT-183 FEAT-184 FEAT-185 FEAT-186 FEAT-187 FEAT-188 FEAT-180
+// FEAT-177 FEAT-178 FEAT-179 FEAT-181 FEAT-183 FEAT-184 FEAT-185 FEAT-186 FEAT-187 FEAT-188 FEAT-180 E1.5 E2.13
 func TestBUG182Completion(t *testing.T) {
 	list := func(n int) string {
 		values := make([]string, n)
@@ -1007,7 +1008,7 @@ func logServer(t *testing.T, opts *ServerOptions) *Server {
 	return s
 }
 
-// FEAT-220 FEAT-222 FEAT-223 FEAT-224 FEAT-226 FEAT-549
+// FEAT-220 FEAT-222 FEAT-223 FEAT-224 FEAT-226 FEAT-549 E2.11
 func TestLogLevels(t *testing.T) {
 	var all [8]string
 	for i, level := range loggingLevels {
@@ -1043,7 +1044,7 @@ func TestLogLevelOption(t *testing.T) {
 	`)
 }
 
-// FEAT-221
+// FEAT-221 E1.11
 func TestLogData(t *testing.T) {
 	note := func(data string) string {
 		return `
@@ -1536,7 +1537,7 @@ func TestRegistrationErrors(t *testing.T) {
 	}
 }
 
-// FEAT-007
+// FEAT-007 E11.8
 func TestGoodNames(t *testing.T) {
 	s := newServer(t, nil)
 	for _, name := range []string{"getUser", "DATA_EXPORT_v2", "admin.tools.list", "a", strings.Repeat("x", 128), "-", "9"} {
@@ -1800,7 +1801,7 @@ func TestBUG166ContentKeepsItsMembers(t *testing.T) {
 	}
 }
 
-// FEAT-014 FEAT-015
+// FEAT-014 FEAT-015 E1.12
 func TestBUG167FalseHints(t *testing.T) {
 	s := newServer(t, nil)
 	must(t, AddTool(s, &Tool{Name: "a", Annotations: &ToolAnnotations{ReadOnlyHint: new(false), DestructiveHint: new(false)}}, nothing[struct{}]),

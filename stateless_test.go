@@ -98,7 +98,7 @@ const (
 //
 // BASE-011 BASE-019 BASE-037 BASE-038 BASE-039 BASE-089 BASE-092 BASE-173 BASE-177 BASE-190 BASE-291 BASE-294 BASE-297 BASE-298
 // BASE-299 BASE-303 BASE-383 BASE-389 FEAT-204 FEAT-205 FEAT-228 FEAT-546 EDGE-143 EDGE-147 BASE-159 FEAT-024
-// FEAT-064 FEAT-102 FEAT-112 FEAT-137 AUTH-296 FEAT-540
+// FEAT-064 FEAT-102 FEAT-112 FEAT-137 AUTH-296 FEAT-540 E1.9 E2.8 E2.20 E11.13 C-07 C-25
 func TestStatelessMethods(t *testing.T) {
 	server := func() *Server {
 		s := newServer(t, &ServerOptions{Instructions: "Be nice.", Subscribe: func(context.Context, *Request, string) error { return nil }})
@@ -220,7 +220,7 @@ func TestStatelessMetaPassesThrough(t *testing.T) {
 // pipe as over HTTP, where no header is wrong.
 //
 // BASE-012 BASE-040 BASE-043 BASE-091 BASE-291 BASE-300 BASE-362 FEAT-232 EDGE-142 EDGE-145 EDGE-146 EDGE-147 EDGE-217 EDGE-231
-// BASE-311 FEAT-040
+// BASE-311 FEAT-040 E2.12 E11.1 C-06 C-29
 func TestStatelessRefusals(t *testing.T) {
 	meta := func(members string) string {
 		return `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"_meta":{` + members + `}}}`
@@ -288,7 +288,7 @@ func TestStatelessRefusals(t *testing.T) {
 //
 // BASE-042 BASE-187 BASE-211 BASE-212 BASE-216 BASE-310 BASE-315 BASE-316 BASE-319 BASE-337 FEAT-090 FEAT-091 EDGE-138
 // EDGE-139 EDGE-140 EDGE-148 EDGE-149 EDGE-150 EDGE-151 EDGE-152 EDGE-157 EDGE-158 EDGE-159 E7.16 E7.18 E7.19
-// BASE-307 AUTH-300 FEAT-246 EDGE-055 EDGE-108
+// BASE-307 AUTH-300 FEAT-246 EDGE-055 EDGE-108 C-05 C-16 C-29
 func TestStatelessHeaders(t *testing.T) {
 	s := testServer(t, nil)
 	must(t, s.AddTool(&Tool{Name: "mirror", InputSchema: json.RawMessage(`{"type":"object","properties":{"v":{"type":"string","x-mcp-header":"Region"},"n":{"type":"integer","x-mcp-header":"Count"}}}`)},
@@ -420,12 +420,15 @@ func TestErasOnOnePipe(t *testing.T) {
 
 // The same over HTTP, where requests of both eras come in at one endpoint.
 //
-// BASE-096 BASE-105 BASE-181 BASE-210 BASE-215 EDGE-144 EDGE-113
+// BASE-096 BASE-105 BASE-181 BASE-210 BASE-215 EDGE-144 EDGE-113 EDGE-114
 func TestErasOnOneEndpoint(t *testing.T) {
 	h := &HTTPHandler{Server: testServer(t, nil), MaxSessions: 1}
 	talkHTTP(t, h, nil, func(c *web) {
 		c.alone(lone("tools/call", echoHi)).sees("200 application/json\n" + modern(gives(saysHi)[4:]))
-		c.hello("2025-11-25", "{}") // there is room: what stands alone is no session
+		c.hello("2025-11-25", "{}")                        // there is room: what stands alone is no session
+		for _, method := range []string{"GET", "DELETE"} { // of this revision there is neither
+			c.send(method, "", "Accept: text/event-stream", "MCP-Protocol-Version: 2026-07-28").sees(refused(405, -32600, "method "+method+" is not served here; allowed: POST", "Allow: POST"))
+		}
 		c.post(`{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{` + echoHi + `}}`).sees(`200 application/json
 			{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"hi"}]}}`)
 		c.alone(lone("tools/call", echoHi)).sees("200 application/json\n" + modern(gives(saysHi)[4:]))
@@ -561,7 +564,7 @@ const (
 //
 // BASE-015 BASE-018 BASE-170 BASE-199 BASE-282 BASE-305 BASE-340 BASE-341 BASE-343 BASE-345 BASE-346 BASE-348 BASE-349 BASE-364
 // BASE-365 BASE-384 FEAT-206 FEAT-245 FEAT-273 FEAT-342 FEAT-344 FEAT-345 FEAT-354 FEAT-357 FEAT-358 FEAT-360 FEAT-361
-// FEAT-362 E4.1 E4.4 E4.18 BASE-344
+// FEAT-362 E4.1 E4.4 E4.18 BASE-344 FEAT-120 FEAT-170
 func TestStatelessAsk(t *testing.T) {
 	for _, c := range []struct{ method, target, done string }{
 		{"tools/call", `"name":"two","arguments":{}`, `DONE,"content":[{"type":"text","text":"accept{\"name\":\"Ada\"} 1 m"}]`},
@@ -618,7 +621,7 @@ func TestStatelessAsk(t *testing.T) {
 // be the answer does.
 //
 // BASE-041 BASE-293 BASE-342 BASE-347 BASE-362 BASE-363 FEAT-343 FEAT-346 FEAT-347 FEAT-359 E4.2 E4.3 E4.8 E4.17 E4.7
-// FEAT-247 FEAT-363 FEAT-191 FEAT-275
+// FEAT-247 FEAT-363 FEAT-191 FEAT-275 E2.17 E2.18 E2.21 E11.14 C-19
 func TestStatelessAskRefused(t *testing.T) {
 	server := func() *Server {
 		s := asking(t, &ServerOptions{HasResources: true, Complete: func(ctx context.Context, r *Request, _ *CompleteParams) (*Completion, error) {
@@ -652,6 +655,7 @@ func TestStatelessAskRefused(t *testing.T) {
 			_, _ = r.Roots(ctx)
 			return "", Errorf(1001, "no")
 		})
+		addTool(t, s, "fails", func(context.Context, *Request) (string, error) { return "", errors.New("no such city") })
 		addTool(t, s, "twice", func(ctx context.Context, r *Request) (string, error) {
 			_, err := r.Ask(ctx, Question{Name: "q", Roots: true}, Question{Name: "q", Roots: true})
 			return "", err
@@ -692,6 +696,8 @@ func TestStatelessAskRefused(t *testing.T) {
 		strings.Replace(lone("tools/call", `"name":"either"`), "META", `META<{"sampling":{}}>`, 1),
 		gives(`ASK,"inputRequests":{"1":{"method":"sampling/createMessage","params":{"messages":[],"maxTokens":9}}},"requestState":"#5"`),
 		call(`"name":"refuse"`), fails(200, 1001, "no"),
+		call(`"name":"fails"`), gives(`DONE,"content":[{"type":"text","text":"no such city"}],"isError":true`),
+		lone("tools/call", `"name":"either"`), missing("sampling", `{"sampling":{}}`),
 		call(`"name":"twice"`), gives(`ASK,"inputRequests":{"q":`+askRoots+`,"q-2":`+askRoots+`},"requestState":"#6"`),
 		call(`"name":"again","inputResponses":{"q":{"action":"accept"}}`), gives(`ASK,"inputRequests":{"q-2":`+askSure+`},"requestState":"#7"`),
 		call(`"name":"again","inputResponses":{"q-2":{"action":"cancel"}},"requestState":"#7"`), gives(`ASK,"inputRequests":{"q-3":`+askSure+`},"requestState":"#8"`),
@@ -940,7 +946,7 @@ func TestStatelessVisits(t *testing.T) {
 // What handlers and interceptors make is a result of the era, with each member once.
 //
 // BASE-044 BASE-050 BASE-052 BASE-294 BASE-385 BASE-387 BASE-388 BASE-391 FEAT-204 FEAT-207 BASE-051 BASE-048
-// BASE-049 FEAT-116 FEAT-202 FEAT-208 BASE-422 FEAT-540
+// BASE-049 FEAT-116 FEAT-202 FEAT-208 BASE-422 FEAT-540 E1.10
 func TestStatelessResults(t *testing.T) {
 	var result any
 	var failed error
@@ -1043,7 +1049,7 @@ func (s *Server) hearing() int {
 //
 // BASE-141 BASE-142 BASE-171 BASE-296 BASE-367 BASE-368 BASE-369 BASE-370 BASE-372 BASE-373 BASE-374 BASE-377 BASE-378 BASE-379
 // BASE-382 FEAT-138 FEAT-139 FEAT-140 FEAT-141 FEAT-142 FEAT-143 FEAT-144 FEAT-145 FEAT-147 FEAT-148 FEAT-231 EDGE-218 EDGE-219
-// EDGE-220 EDGE-221 E8.1 E8.2 E8.4 E8.5 E8.7
+// EDGE-220 EDGE-221 E8.1 E8.2 E8.4 E8.5 E8.7 E11.5 C-02
 func TestListen(t *testing.T) {
 	var over journal
 	s := testServer(t, &ServerOptions{
@@ -1125,7 +1131,7 @@ func TestListen(t *testing.T) {
 
 // Whoever ends a subscription, all of it is gone.
 //
-// BASE-137 BASE-141 BASE-202 BASE-376 BASE-377 BASE-378 EDGE-235 FEAT-148 BASE-114
+// BASE-137 BASE-141 BASE-202 BASE-376 BASE-377 BASE-378 EDGE-235 FEAT-148 BASE-114 E11.5
 func TestListenEnds(t *testing.T) {
 	const (
 		listen = `{"jsonrpc":"2.0","id":"l","method":"subscriptions/listen","params":{META,"notifications":{"toolsListChanged":true}}}`
@@ -1259,7 +1265,7 @@ func TestListenSlowReader(t *testing.T) {
 // What a request says goes on its own reply, before its answer: log messages only if it
 // names a level.
 //
-// BASE-018 BASE-171 BASE-198 BASE-200 BASE-201 BASE-290 FEAT-229 FEAT-230 FEAT-231 BASE-260
+// BASE-018 BASE-171 BASE-198 BASE-200 BASE-201 BASE-290 FEAT-229 FEAT-230 FEAT-231 BASE-260 EDGE-190 EDGE-110
 func TestStatelessStreams(t *testing.T) {
 	server := func() *Server {
 		s := testServer(t, nil)
@@ -1269,6 +1275,12 @@ func TestStatelessStreams(t *testing.T) {
 				errs = append(errs, r.Progress(ctx, float64(i+1), 2, ""), r.Log(ctx, level, "l", i))
 			}
 			return "done", errors.Join(errs...)
+		})
+		addTool(t, s, "late", func(ctx context.Context, r *Request) (string, error) {
+			if err := r.Progress(ctx, 1, 2, ""); err != nil {
+				return "", err
+			}
+			return asksRoots(ctx, r)
 		})
 		return s
 	}
@@ -1294,6 +1306,9 @@ func TestStatelessStreams(t *testing.T) {
 		c.alone(both).sees(event(first, second, logged, done))
 		c.alone(both, "Accept: application/json").sees(modern("200 application/json\n" + done))
 		c.alone(plain, "Accept: text/event-stream").sees(event(done))
+		// What is missing after the stream has begun is told there.
+		c.alone(strings.ReplaceAll(both, `"log"`, `"late"`)).sees(event(first,
+			`{"jsonrpc":"2.0","id":1,"error":{"code":-32021,"message":"the client did not declare roots","data":{"requiredCapabilities":{"roots":{}}}}}`))
 		slow := c.alone(lone("tools/call", `"name":"slow"`))
 		slow.sees("")
 		time.Sleep(500 * time.Millisecond)
@@ -1339,7 +1354,7 @@ func TestStatelessListenersHearNoReports(t *testing.T) {
 
 // The client's leaving is the cancellation, and nothing is said after it.
 //
-// BASE-128 BASE-129 BASE-137 EDGE-240 BASE-191 FEAT-068 EDGE-010 EDGE-108
+// BASE-128 BASE-129 BASE-137 EDGE-240 BASE-191 FEAT-068 EDGE-010 EDGE-108 C-15
 func TestStatelessCancel(t *testing.T) {
 	var ends journal
 	s := testServer(t, nil)
@@ -1385,6 +1400,8 @@ func TestStatelessCancel(t *testing.T) {
 }
 
 // BUG-079: the handler of a client that is gone learns of it at once, and why.
+//
+// C-01
 func TestBUG079AbortCancelsStateless(t *testing.T) {
 	var ends journal
 	s := testServer(t, nil)
@@ -1404,6 +1421,8 @@ func TestBUG079AbortCancelsStateless(t *testing.T) {
 
 // Requests that stand alone have a bound of their own, and a request that fails in any
 // way frees its place.
+//
+// EDGE-109
 func TestStatelessBounds(t *testing.T) {
 	s := testServer(t, &ServerOptions{Visible: func(_ *Request, kind, name string) bool {
 		if name == "unseen" {
@@ -1526,7 +1545,7 @@ func TestStatelessRaces(t *testing.T) {
 
 // The server of all features speaks to a client that stands alone, too.
 //
-// FEAT-543 FEAT-550 BASE-019 BASE-383 FEAT-052 FEAT-064 FEAT-191
+// FEAT-543 FEAT-550 BASE-019 BASE-383 FEAT-052 FEAT-064 FEAT-191 FEAT-054
 func TestStatelessMatrix(t *testing.T) {
 	offers := `{"logging":{},"completions":{},"prompts":{"listChanged":true},"resources":{"subscribe":true,"listChanged":true},"tools":{"listChanged":true}}`
 	script := `

@@ -67,7 +67,7 @@ func initializeOf(id int) string {
 // the origin. Connect is tried twice.
 //
 // BASE-097 BASE-099 BASE-100 BASE-102 BASE-233 BASE-234 BASE-235 BASE-338
-// EDGE-163 EDGE-164 EDGE-165 EDGE-166 EDGE-167 HOSTILE-53
+// EDGE-163 EDGE-164 EDGE-165 EDGE-166 EDGE-167 HOSTILE-53 C-10
 func TestHTTPProbe(t *testing.T) {
 	good := discovered(1, "{}")
 	answered := func(status int, text string) string {
@@ -318,7 +318,7 @@ func toolsOf(id int, tools ...string) string {
 //
 // BASE-321 BASE-326 BASE-330 BASE-331 EDGE-157 EDGE-160
 // FEAT-078 FEAT-079 FEAT-080 FEAT-081 FEAT-082 FEAT-083 FEAT-084 FEAT-085
-// E7.1 E7.2 E7.3 E7.4 E7.5 E7.6 E7.7 E7.8 E7.9 E7.10
+// E7.1 E7.2 E7.3 E7.4 E7.5 E7.6 E7.7 E7.8 E7.9 E7.10 E1.18
 func TestHTTPMirrorsArguments(t *testing.T) {
 	cases := []struct{ args, headers, wanted string }{
 		{`{"region":"us-west1"}`, "param-region=us-west1", ""},
@@ -469,7 +469,7 @@ func TestHTTPHeadersDiffer(t *testing.T) {
 // A call is given up by closing its exchange, and nothing is POSTed; a stream that is
 // lost is not asked for again; what servers must not ask is not answered.
 //
-// BASE-016 BASE-117 BASE-138 BASE-140 BASE-231 BASE-232 BASE-233 EDGE-199 EDGE-201 BASE-260 EDGE-054
+// BASE-016 BASE-117 BASE-138 BASE-140 BASE-231 BASE-232 BASE-233 EDGE-199 EDGE-201 BASE-260 EDGE-054 C-09
 func TestHTTPStatelessExchange(t *testing.T) {
 	gone := make(chan struct{}, 10)
 	untilClosed := func(answer http.HandlerFunc) http.HandlerFunc {

@@ -85,7 +85,7 @@ const pinnedRefusal = "mcp: the server does not speak [2026-07-28], only older r
 
 // What the first answer on stdio says of the server.
 //
-// BASE-090 BASE-098 BASE-099 BASE-100 BASE-101 BASE-104 BASE-301 EDGE-166 EDGE-167 EDGE-168
+// BASE-090 BASE-098 BASE-099 BASE-100 BASE-101 BASE-104 BASE-301 EDGE-166 EDGE-167 EDGE-168 C-10 C-11
 func TestProbe(t *testing.T) {
 	probe := "< " + loneRequest(1, "server/discover", "") + "\n> "
 	pinned := []string{Revision20260728}
@@ -515,7 +515,7 @@ func visitTo(text, url string) string {
 // BASE-350 BASE-351 BASE-352 BASE-353 BASE-354 BASE-355 BASE-356
 // FEAT-348 FEAT-349 FEAT-350 FEAT-352 FEAT-353 FEAT-413
 // EDGE-207 EDGE-208 EDGE-209 EDGE-211 EDGE-212 EDGE-213 EDGE-214 EDGE-215
-// E4.9 E4.10 E4.12 E4.13 E4.14 E4.15 E4.16 FEAT-269
+// E4.9 E4.10 E4.12 E4.13 E4.14 E4.15 E4.16 FEAT-269 E1.19 C-23 FEAT-248
 func TestRounds(t *testing.T) {
 	const sampling = `{"method":"sampling/createMessage","params":{"messages":[{"role":"user","content":{"type":"text","text":"?"}}],"maxTokens":9}}`
 	const accepted = `,"inputResponses":{"k":{"action":"accept","content":{"n":"Who?"}}}`

@@ -139,8 +139,8 @@ type HTTPHandler struct {
 // ServeHTTP serves one HTTP request.
 func (h *HTTPHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	allow := []string{http.MethodGet, http.MethodPost, http.MethodDelete}
-	if h.Sessionless || h.Server.negotiate("") == 0 {
-		allow = allow[1:2]
+	if h.Sessionless || h.Server.negotiate("") == 0 || parseRevision(r.Header.Get("MCP-Protocol-Version")).alone() {
+		allow = allow[1:2] // nothing but POST is part of what stands alone
 	}
 	h.enter(w, r, allow, func(r *http.Request, identity *Identity) *Error {
 		switch r.Method {

@@ -609,7 +609,7 @@ func TestBUG125NoWildcardOrigin(t *testing.T) {
 // What the client sends must be JSON; of what it takes, one form that is offered is
 // enough.
 //
-// EDGE-092 EDGE-093 EDGE-094 EDGE-095 EDGE-096
+// EDGE-092 EDGE-093 EDGE-094 EDGE-095 EDGE-096 EDGE-099
 func TestHTTPTypes(t *testing.T) {
 	const asEvents = `200 text/event-stream
 		: ok
@@ -731,6 +731,7 @@ func (s *spring) Read(p []byte) (int, error) {
 	return copy(p, bytes.Repeat([]byte(" "), len(p))), nil
 }
 
+// EDGE-035
 func TestBUG076HugeBody(t *testing.T) {
 	five := pingA + strings.Repeat(" ", 5<<20)
 	tooLarge := refused(413, -32600, "body of more than 4194304 bytes; MaxBody allows more")
@@ -833,7 +834,7 @@ func (r *rawConn) said() string {
 	return r.got.String() + "(open)"
 }
 
-// BASE-213 BASE-214 EDGE-102 EDGE-103 EDGE-104 EDGE-105
+// BASE-213 BASE-214 EDGE-102 EDGE-103 EDGE-104 EDGE-105 C-05
 func TestHTTPRevisionHeader(t *testing.T) {
 	unknown := func(id, value string, revs ...string) string {
 		return fmt.Sprintf("400 application/json\n"+`{"jsonrpc":"2.0",%s"error":{"code":-32600,"message":"MCP-Protocol-Version \"%s\" is not one of %s"}}`, id, value, strings.Join(revs, ", "))
@@ -1248,7 +1249,7 @@ const (
 // time; otherwise it is a stream of events, an event for each message, with ids where
 // events are kept.
 //
-// BASE-190 BASE-192 BASE-193 BASE-196 BASE-201 BASE-253 BASE-261 EDGE-111 EDGE-135
+// BASE-190 BASE-192 BASE-193 BASE-196 BASE-201 BASE-253 BASE-261 EDGE-111 EDGE-135 EDGE-190
 func TestHTTPReply(t *testing.T) {
 	talk := func(h *HTTPHandler, rev string, do func(c *web)) {
 		t.Helper()
@@ -1493,7 +1494,7 @@ func TestBUG079AbortCancelsWithoutSession(t *testing.T) {
 	})
 }
 
-// BASE-197 BASE-257 BASE-258 EDGE-106 EDGE-134 BASE-135
+// BASE-197 BASE-257 BASE-258 EDGE-106 EDGE-134 BASE-135 C-01
 func TestBUG080AbortDoesNotCancelInSession(t *testing.T) {
 	h := &HTTPHandler{Server: speaker(t)}
 	talkHTTP(t, h, nil, func(c *web) {
@@ -1561,7 +1562,7 @@ const (
 // What no request causes goes to the newest stream that listens, once; what finds none
 // waits. When the newest one ends, the one before it takes over.
 //
-// BASE-204 BASE-205 BASE-206 BASE-207 BASE-209 BASE-254 BASE-255 EDGE-112
+// BASE-204 BASE-205 BASE-206 BASE-207 BASE-209 BASE-254 BASE-255 EDGE-112 C-24
 func TestHTTPListening(t *testing.T) {
 	for _, keep := range []int{0, -1} {
 		s := updating(t, nil)
@@ -1690,7 +1691,7 @@ func TestBUG101PrimingEventIsSent(t *testing.T) {
 // A handler that lets go of its connection is polled; where clients cannot do that, it
 // keeps it.
 //
-// BASE-195 BASE-262 BASE-264
+// BASE-195 BASE-262 BASE-264 C-13
 func TestHTTPPause(t *testing.T) {
 	const later = `data: {"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"later"}]}}`
 	h := &HTTPHandler{Server: speaker(t)}

@@ -366,7 +366,7 @@ func TestHTTPHeaders(t *testing.T) {
 // that says what came.
 //
 // EDGE-169 EDGE-170 EDGE-171 EDGE-172 EDGE-173 EDGE-174 EDGE-175 EDGE-176 EDGE-177
-// EDGE-178 EDGE-179 EDGE-184 EDGE-185 EDGE-187 EDGE-191 EDGE-193 EDGE-194 EDGE-195 BASE-232
+// EDGE-178 EDGE-179 EDGE-184 EDGE-185 EDGE-187 EDGE-191 EDGE-193 EDGE-194 EDGE-195 BASE-232 EDGE-026
 func TestHTTPAnswers(t *testing.T) {
 	good := pong(2)
 	for _, c := range []struct {
@@ -607,6 +607,8 @@ func TestBUG100OtherEvents(t *testing.T) {
 }
 
 // BUG-101: an event with empty data brings an id, and is no message.
+//
+// C-22
 func TestBUG101PrimingEvent(t *testing.T) {
 	var log journal
 	callOver(t, &ClientOptions{Logger: log.logger()}, "id: 1\ndata:\n\n", "data: "+echoed+"\n\n")
@@ -822,7 +824,7 @@ const (
 // asked of the old one is asked of it, too, before the calls are repeated. The call
 // whose stream had begun fails: it may have been served.
 //
-// BASE-245 EDGE-120 EDGE-125
+// BASE-245 EDGE-120 EDGE-125 C-09
 func TestHTTPRenewal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, b := of("POST", "a", Revision20251125), of("POST", "b", Revision20250618)
@@ -1001,7 +1003,7 @@ func TestHTTPRenewalWithoutCalls(t *testing.T) {
 
 // A 404 to what belongs to no session is no lost session.
 //
-// EDGE-124
+// EDGE-124 C-09
 func TestHTTP404WithoutSession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := mockServer(t, append(opened(1, "", Revision20251125), step{"POST rev=2025-11-25 " + ping(2), reply(404, "text/plain", "x")}, step{"POST rev=2025-11-25 " + ping(3), jsonReply(pong(3))})...)
@@ -1381,7 +1383,7 @@ func endless(status int, kind, begin, text string) http.HandlerFunc {
 
 // Bodies without an end are not read to it.
 //
-// EDGE-198
+// EDGE-198 EDGE-037
 func TestHTTPEndlessBodies(t *testing.T) {
 	post := of("POST", "abc", Revision20251125)
 	for _, c := range []struct {
@@ -1606,7 +1608,7 @@ func (s *oldStream) answer(status int, body, message string) http.HandlerFunc {
 // BUG-122: a server that answers the first POST as one that does not know Streamable
 // HTTP is spoken to over HTTP+SSE, at the endpoint that it names.
 //
-// BASE-269 BASE-273 BASE-274 BASE-275 BASE-279 EDGE-203 EDGE-205
+// BASE-269 BASE-273 BASE-274 BASE-275 BASE-279 EDGE-203 EDGE-205 C-08
 func TestBUG122Fallback(t *testing.T) {
 	for _, answer := range []http.HandlerFunc{reply(405, ""), reply(404, "text/html", "<html>no</html>"), reply(400, ""),
 		reply(405, "application/json", `{"jsonrpc":"2.0","error":{"code":-32000,"message":"Method not allowed."},"id":null}`)} {
@@ -1654,7 +1656,7 @@ func TestBUG122Fallback(t *testing.T) {
 // Other answers to the first POST are errors, and no GET follows; nor does it after an
 // answer of the protocol.
 //
-// BASE-276 BASE-277
+// BASE-276 BASE-277 C-08
 func TestHTTPNoFallback(t *testing.T) {
 	for _, c := range []struct {
 		status int

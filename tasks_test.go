@@ -559,7 +559,7 @@ func TestNoTasks(t *testing.T) {
 	`)
 }
 
-// FEAT-396 FEAT-397 FEAT-408 FEAT-409 FEAT-410 FEAT-411 FEAT-412 FEAT-404 E3.7 E3.17 BASE-126
+// FEAT-396 FEAT-397 FEAT-408 FEAT-409 FEAT-410 FEAT-411 FEAT-412 FEAT-404 E3.7 E3.17 BASE-126 E11.16
 func TestTaskCancel(t *testing.T) {
 	talkTasks(t, taskServer(t, nil), Revision20251125, `
 		> {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"job","arguments":{"ms":9000},"task":{}}}
@@ -714,7 +714,7 @@ func TestTaskImmediateResponse(t *testing.T) {
 }
 
 // FEAT-422 FEAT-424 FEAT-425 FEAT-426 FEAT-427 FEAT-430 FEAT-433 FEAT-434 FEAT-437 FEAT-438 FEAT-439 FEAT-441 FEAT-446 FEAT-447
-// FEAT-449 FEAT-450 FEAT-478 E3.1 E3.2 E3.3 E3.4 E3.5 E3.8 E3.15 E3.20 E3.21 BASE-094 FEAT-066
+// FEAT-449 FEAT-450 FEAT-478 E3.1 E3.2 E3.3 E3.4 E3.5 E3.8 E3.15 E3.20 E3.21 BASE-094 FEAT-066 E11.6 E11.7
 func TestTaskExtension(t *testing.T) {
 	const need = `"error":{"code":-32021,"message":"the client did not declare io.modelcontextprotocol/tasks",⟪need⟫}`
 	talkTasks(t, taskServer(t, nil), Revision20260728, `
@@ -1819,7 +1819,7 @@ func TestTaskNamesAreReserved(t *testing.T) {
 
 // What an application adds to the answer is there, such as content for clients that
 // know no tasks.
-// FEAT-445
+// FEAT-445 E11.12
 func TestTaskExtra(t *testing.T) {
 	s := taskServer(t, &ServerOptions{Intercept: []Interceptor{func(ctx context.Context, r *Request, next func(context.Context) (any, error)) (any, error) {
 		result, err := next(ctx)

@@ -55,6 +55,7 @@ Send it? y yes, r again, d decline, c cancel: `
 	}
 }
 
+// FEAT-329
 func TestVisitShown(t *testing.T) {
 	for typed, want := range map[string]string{"what?\ny\n": "accept", "d\n": "decline", "c\n": "cancel"} {
 		tr := &trial{typed: typed}
