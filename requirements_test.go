@@ -84,6 +84,18 @@ func TestRequirements(t *testing.T) {
 	if testing.Verbose() {
 		fmt.Fprintf(t.Output(), "%s\n%s", list.String(), countTable(counts))
 	}
+	all := func(level string) (n int) {
+		for _, kind := range append([]string{"proved"}, unprovedKinds...) {
+			n += counts[level][kind]
+		}
+		return n
+	}
+	compareBlock(t, "README.md", "requirements", fmt.Sprintf(
+		"`go test -run Requirements -v .` prints each requirement of the specification with the tests that prove it, or the reason why none does.\n"+
+			"Tests prove %d of the %d that must be (the others bind somebody else, or what the package makes no use of), %d of the %d that\n"+
+			"should be (%d are open), and %d of %d further cases and decisions.\n",
+		counts["MUST"]["proved"], all("MUST"), counts["SHOULD"]["proved"], all("SHOULD"), counts["SHOULD"]["open"],
+		counts["DESIGN"]["proved"]+counts["CASE"]["proved"], all("DESIGN")+all("CASE")))
 }
 
 // countTable says how many requirements of a level are proved, and how many are not, by
@@ -160,21 +172,8 @@ func parseRequirement(line string) (id, level string) {
 // a test, a fuzzer or an example, or inside of it.
 func namedRequirements(t *testing.T) map[string][]string {
 	t.Helper()
-	files, err := filepath.Glob("*_test.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	commands, err := filepath.Glob("cmd/*/*_test.go")
-	if err != nil {
-		t.Fatal(err)
-	}
 	named := map[string][]string{}
-	for _, name := range append(files, commands...) {
-		fset := token.NewFileSet()
-		file, err := parser.ParseFile(fset, name, nil, parser.ParseComments)
-		if err != nil {
-			t.Fatal(err)
-		}
+	read := func(fset *token.FileSet, prefix string, file *ast.File) {
 		for _, comment := range file.Comments {
 			ids := requirementID.FindAllString(comment.Text(), -1)
 			if len(ids) == 0 {
@@ -183,35 +182,55 @@ func namedRequirements(t *testing.T) map[string][]string {
 			test := testAt(file, comment)
 			if test == "" {
 				t.Errorf("%s: %v stands at no test", fset.Position(comment.Pos()), ids)
-				continue
-			}
-			if dir := filepath.Dir(name); dir != "." {
-				test = filepath.Base(dir) + "." + test
 			}
 			for _, id := range ids {
-				if !slices.Contains(named[id], test) {
-					named[id] = append(named[id], test)
+				if !slices.Contains(named[id], prefix+test) {
+					named[id] = append(named[id], prefix+test)
 				}
 			}
 		}
 	}
+	eachTestFile(t, "*_test.go", read)
+	eachTestFile(t, "cmd/*/*_test.go", read)
 	return named
+}
+
+// eachTestFile calls f with each file that fits pattern, and what stands before the names
+// of its tests: nothing, or its command.
+func eachTestFile(t *testing.T, pattern string, f func(fset *token.FileSet, prefix string, file *ast.File)) {
+	t.Helper()
+	names, err := filepath.Glob(pattern)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range names {
+		fset := token.NewFileSet()
+		file, err := parser.ParseFile(fset, name, nil, parser.ParseComments|parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		prefix := ""
+		if dir := filepath.Dir(name); dir != "." {
+			prefix = filepath.Base(dir) + "."
+		}
+		f(fset, prefix, file)
+	}
 }
 
 // testAt is the name of the test at which a comment stands.
 func testAt(file *ast.File, comment *ast.CommentGroup) string {
 	for _, decl := range file.Decls {
 		f, isFunc := decl.(*ast.FuncDecl)
-		if !isFunc || comment != f.Doc && (comment.Pos() < f.Pos() || comment.End() > f.End()) {
-			continue
-		}
-		for _, kind := range []string{"Test", "Fuzz", "Example"} {
-			if f.Recv == nil && strings.HasPrefix(f.Name.Name, kind) {
-				return f.Name.Name
-			}
+		if isFunc && isTest(f) && (comment == f.Doc || f.Pos() <= comment.Pos() && comment.End() <= f.End()) {
+			return f.Name.Name
 		}
 	}
 	return ""
+}
+
+// isTest reports whether go test runs f.
+func isTest(f *ast.FuncDecl) bool {
+	return f.Recv == nil && (strings.HasPrefix(f.Name.Name, "Test") || strings.HasPrefix(f.Name.Name, "Fuzz") || strings.HasPrefix(f.Name.Name, "Example"))
 }
 
 // unprovedRequirements are the reasons by id. A reason is told of a requirement once.
