@@ -127,6 +127,8 @@ func TestClientCapabilities(t *testing.T) {
 
 // Instructions that are empty differ from none; all that the server says of itself
 // is readable.
+//
+// BASE-071
 func TestServerInfo(t *testing.T) {
 	for _, c := range []struct {
 		member, text string
@@ -420,7 +422,7 @@ func TestClientElicit(t *testing.T) {
 
 // FEAT-177 FEAT-178 FEAT-179: what each method sends, and what comes of the answer.
 //
-// FEAT-048
+// FEAT-048 FEAT-180
 func TestClientMethods(t *testing.T) {
 	show := func(v any, err error) string {
 		if err != nil {
@@ -965,6 +967,8 @@ func TestBUG164OutputSchema(t *testing.T) {
 }
 
 // What was listed is forgotten when the list changes, before the next call.
+//
+// FEAT-030
 func TestOutputSchemaForgotten(t *testing.T) {
 	talk(t, asClient(t, nil, func(ctx context.Context, cs *ClientSession) {
 		_, err := cs.ListTools(ctx, nil)
@@ -1272,7 +1276,7 @@ func TestCompletedIsBounded(t *testing.T) {
 	<-waiting
 }
 
-// FEAT-330 FEAT-336: what an error asks for must be visits, and none is begun if one
+// FEAT-330: what an error asks for must be visits, and none is begun if one
 // is not.
 func TestVisitsRequiredInvalid(t *testing.T) {
 	for _, c := range []struct{ data, want string }{

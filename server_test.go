@@ -944,7 +944,7 @@ func completionServer(t *testing.T) *Server {
 	return s
 }
 
-// FEAT-177 FEAT-178 FEAT-179 FEAT-181 FEAT-183 FEAT-184 FEAT-185 FEAT-186 FEAT-187 FEAT-188 FEAT-180 E1.5 E2.13
+// FEAT-177 FEAT-178 FEAT-179 FEAT-181 FEAT-183 FEAT-184 FEAT-185 FEAT-186 FEAT-187 FEAT-188 E1.5 E2.13
 func TestBUG182Completion(t *testing.T) {
 	list := func(n int) string {
 		values := make([]string, n)

@@ -96,7 +96,7 @@ const (
 // A request needs nothing before it; what is removed is not found, even where the same
 // server still has it for sessions.
 //
-// BASE-011 BASE-019 BASE-037 BASE-038 BASE-039 BASE-089 BASE-092 BASE-173 BASE-177 BASE-190 BASE-291 BASE-294 BASE-297 BASE-298
+// BASE-019 BASE-037 BASE-038 BASE-039 BASE-089 BASE-092 BASE-173 BASE-177 BASE-190 BASE-291 BASE-294 BASE-297 BASE-298
 // BASE-299 BASE-303 BASE-383 BASE-389 FEAT-204 FEAT-205 FEAT-228 FEAT-546 EDGE-143 EDGE-147 BASE-159 FEAT-024
 // FEAT-064 FEAT-102 FEAT-112 FEAT-137 AUTH-296 FEAT-540 E1.9 E2.8 E2.20 E11.13 C-07 C-25
 func TestStatelessMethods(t *testing.T) {
@@ -946,7 +946,7 @@ func TestStatelessVisits(t *testing.T) {
 // What handlers and interceptors make is a result of the era, with each member once.
 //
 // BASE-044 BASE-050 BASE-052 BASE-294 BASE-385 BASE-387 BASE-388 BASE-391 FEAT-204 FEAT-207 BASE-051 BASE-048
-// BASE-049 FEAT-116 FEAT-202 FEAT-208 BASE-422 FEAT-540 E1.10
+// BASE-049 FEAT-116 FEAT-202 FEAT-208 BASE-422 FEAT-540 E1.10 BASE-011
 func TestStatelessResults(t *testing.T) {
 	var result any
 	var failed error

@@ -195,7 +195,7 @@ func TestHTTPProbeNobody(t *testing.T) {
 // Pinned to 2026-07-28, a client says what is wrong and calls nothing; pinned to
 // sessions, it does not probe.
 //
-// BASE-104 BASE-105
+// BASE-104
 func TestHTTPPinned(t *testing.T) {
 	probe := posts(1, "", "server/discover", "")
 	for _, c := range []struct {

@@ -276,7 +276,7 @@ const toolDone = `{"resultType":"complete","content":[{"type":"text","text":"don
 // requests: no pings, no roots, no levels. What makes no sense as a result costs its
 // call.
 //
-// BASE-020 BASE-021 BASE-089 BASE-287 BASE-288 BASE-289 BASE-304 EDGE-210 FEAT-228 E4.11 BASE-159
+// BASE-020 BASE-021 BASE-287 BASE-288 BASE-289 BASE-304 EDGE-210 E4.11 BASE-159
 func TestStatelessCalls(t *testing.T) {
 	opts := ClientOptions{Roots: []*Root{}, KeepAlive: time.Second}
 	const roots = `{"roots":{}}`

@@ -1609,7 +1609,7 @@ func TestHTTPListening(t *testing.T) {
 // A stream that is resumed goes on where the client lost it, on the new connection
 // only; it has nothing of other streams, and what cannot be had is said.
 //
-// BASE-256 BASE-258 BASE-259 EDGE-129 EDGE-130 EDGE-132 EDGE-133
+// BASE-258 BASE-259 EDGE-129 EDGE-130 EDGE-132 EDGE-133
 func TestHTTPResumeByID(t *testing.T) {
 	s := updating(t, nil)
 	h := &HTTPHandler{Server: s, Comment: -1}
