@@ -97,7 +97,7 @@ func errorText(err error) string {
 	return err.Error()
 }
 
-//: any root, also without a name; _meta is the root's own.
+// Any root, also without a name; _meta is the root's own.
 func TestAskRoots(t *testing.T) {
 	for _, rev := range sessionRevisions() {
 		talk(t, serve(asks(t, nil, asksRoots)), hello(rev, `{"roots":{}}`)+callAsk+`
