@@ -36,6 +36,9 @@ func TestMain(m *testing.M) {
 
 // children are the servers that the tests start. They may end by os.Exit.
 var children = map[string]func(){
+	// replica is one of the replicas over HTTP.
+	"replica": serveReplica,
+
 	// serve is a server with the tools of these tests.
 	"serve": func() { _ = childServer().Run(context.Background(), Stdio()) },
 
