@@ -241,6 +241,9 @@ func addReplicaTools(s *Server, name string) error {
 		return fmt.Sprintf("%s %s %s %s", in.Text, first[0].Elicit.Content, second[0].Elicit.Content, name), nil
 	}
 	return errors.Join(
+		s.AddResourceTemplate(&ResourceTemplate{Name: "any", URITemplate: "test:{n}"}, func(_ context.Context, _ *Request, p *ReadResourceParams) (*ReadResourceResult, error) {
+			return nil, ResourceNotFound(p.URI)
+		}),
 		AddTool(s, &Tool{Name: "echo"}, func(_ context.Context, _ *Request, in wording) (string, error) { return in.Text, nil }),
 		AddTool(s, &Tool{Name: "where"}, func(context.Context, *Request, struct{}) (string, error) { return name, nil }),
 		AddTool(s, &Tool{Name: "ask"}, ask),
@@ -381,33 +384,126 @@ func named(q *ElicitParams) *ElicitResult {
 	return &ElicitResult{Action: "accept", Content: json.RawMessage(`{"name":"` + q.Message + `"}`)}
 }
 
-// callMany has callers make calls with some clients, each of which must succeed: plain
-// ones, some that ask twice, and some that ask twice and are tasks.
-func callMany(t *testing.T, calls, callers int, clients ...*ClientSession) {
+// A replicaCaller makes one call at a time.
+type replicaCaller struct {
+	cs      *ClientSession
+	home    string       // the replica of its session; "": it has none
+	uri     string       // that its session follows
+	updated chan string  // gets the URIs of updates
+	renewed atomic.Int64 // how often its session was
+}
+
+// callers are some that share a client.
+func callers(n int, cs *ClientSession) (list []*replicaCaller) {
+	for range n {
+		list = append(list, &replicaCaller{cs: cs})
+	}
+	return list
+}
+
+// manyCalls is how many calls have to succeed.
+func manyCalls() int {
+	if testing.Short() {
+		return 500
+	}
+	return 10_000
+}
+
+// callMany has callers make calls, each of which must succeed.
+func callMany(t *testing.T, calls int, callers []*replicaCaller) {
 	var left atomic.Int64
 	left.Store(int64(calls))
 	var all sync.WaitGroup
-	for i := range callers {
-		cs := clients[i%len(clients)]
+	for _, c := range callers {
 		all.Go(func() {
 			for n := left.Add(-1); n >= 0 && !t.Failed(); n = left.Add(-1) {
-				tool, good := "echo", func(text string) bool { return text == fmt.Sprint(n) }
-				switch {
-				case n%50 == 0:
-					tool = "job"
-				case n%5 == 0:
-					tool = "ask"
+				c.call(t, int(n))
+			}
+		})
+	}
+	all.Wait()
+}
+
+// call makes call n: most are plain, some ask twice, and some ask twice and are tasks.
+// Where there is a session, some have something come that no request causes.
+func (c *replicaCaller) call(t *testing.T, n int) {
+	tool, text := "echo", fmt.Sprint(n)
+	switch {
+	case n%50 == 0:
+		tool = "job"
+	case n%5 == 0:
+		tool = "ask"
+	case n%10 == 1 && c.home != "":
+		tool, text = "touch", c.uri
+	}
+	r, err := c.cs.CallTool(t.Context(), tool, wording{text})
+	if err != nil {
+		t.Errorf("%s %d: %v", tool, n, err)
+		return
+	}
+	switch tool {
+	case "ask", "job":
+		a, err := parseAsked(r.Text())
+		if err != nil || a.n != n || c.home != "" && a != (asked{n, c.home, c.home, c.home}) {
+			t.Errorf("%s %d: %q, %v", tool, n, r.Text(), err)
+		}
+	case "touch":
+		want(t, "update", <-c.updated, text)
+		fallthrough
+	default:
+		want(t, tool, r.Text(), text)
+	}
+}
+
+// killAmong has callers call, and hold a call each that does not end, while kill kills
+// replica b. It returns how many calls were held there, which must fail, and how many
+// others each caller lost.
+func killAmong(t *testing.T, callers []*replicaCaller, kill func()) (held int, lost []int) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	ends := make(chan error, len(callers))
+	for _, c := range callers {
+		began := make(chan string, 1)
+		go func() { // ends with ctx
+			_, err := c.cs.With(CallOptions{Progress: func(p Progress) { began <- p.Message }}).CallTool(ctx, "hold", nil)
+			ends <- err
+		}()
+		if <-began == "b" {
+			held++
+		}
+	}
+	const each = 100
+	lost = make([]int, len(callers))
+	var done atomic.Int64
+	var all sync.WaitGroup
+	for i, c := range callers {
+		all.Go(func() {
+			for range each {
+				if _, err := c.cs.CallTool(t.Context(), "echo", wording{"x"}); err != nil {
+					lost[i]++
 				}
-				if tool != "echo" {
-					good = func(text string) bool { a, err := parseAsked(text); return err == nil && a.n == int(n) }
-				}
-				if r, err := cs.CallTool(t.Context(), tool, wording{fmt.Sprint(n)}); err != nil || !good(r.Text()) {
-					t.Errorf("%s %d: %v, %v", tool, n, r, err)
+				if done.Add(1) == int64(each*len(callers)/2) {
+					kill()
 				}
 			}
 		})
 	}
 	all.Wait()
+	for i := range callers {
+		if i == held {
+			cancel()
+		}
+		if err := <-ends; err == nil || errors.Is(err, context.Canceled) != (i >= held) {
+			t.Errorf("a call that was held: %v", err)
+		}
+		if lost[i] > 1 {
+			t.Errorf("one caller lost %d calls", lost[i])
+		}
+	}
+	if held == 0 {
+		t.Error("no call was held at b")
+	}
+	return held, lost
 }
 
 // TestReplicas has any process serve any request: rounds that ask, and tasks that do,
@@ -429,9 +525,9 @@ func TestReplicas(t *testing.T) {
 	if must(t, err); a.first != a.second || a.second != a.end {
 		t.Errorf("a task moved: %+v", a)
 	}
-	callMany(t, 10_000, 8, cs)
-	for _, r := range p.all { // 2.2 requests for each two calls, and more for tasks
-		if r.out || r.served < 10_000*14/10/3 {
+	callMany(t, manyCalls(), callers(8, cs))
+	for _, r := range p.all { // three requests for a call that asks, which is one of five
+		if r.out || r.served < manyCalls()*14/10/3 {
 			t.Errorf("%s got %d requests, out: %v", r.name, r.served, r.out)
 		}
 	}
@@ -444,58 +540,16 @@ func TestReplicaDies(t *testing.T) {
 	p, url := startProxy(t, &http.Transport{DisableKeepAlives: true})
 	half := askHalf(t, url)
 	cs := connectTo(t, Revision20260728, &HTTPTransport{URL: url}, ClientOptions{})
-	held := holdCalls(t, cs)
-
-	const callers, each = 8, 150
-	var failed, done, flying atomic.Int64
-	var all sync.WaitGroup
-	for range callers {
-		all.Go(func() {
-			for range each {
-				if _, err := cs.CallTool(t.Context(), "echo", wording{"x"}); err != nil {
-					failed.Add(1)
-				}
-				if done.Add(1) == callers*each/2 {
-					flying.Store(int64(p.kill(t, p.all[1])))
-				}
-			}
-		})
+	flying := 0
+	failed, lost := killAmong(t, callers(8, cs), func() { flying = p.kill(t, p.all[1]) })
+	for _, n := range lost {
+		failed += n
 	}
-	all.Wait()
-	want(t, "calls that b held, and lost", held(), 2)
-	if n, had := failed.Load()+2, flying.Load(); n > had || had > callers+2 {
-		t.Errorf("%d calls failed, of %d that were at b", n, had)
+	if failed > flying {
+		t.Errorf("%d calls failed, of %d that were at b", failed, flying)
 	}
 	want(t, "b is out", p.all[1].out, true)
 	half()
-}
-
-// holdCalls makes six calls that do not end, two at each of three replicas. What is
-// returned waits until two have failed, and ends the others.
-func holdCalls(t *testing.T, cs *ClientSession) (end func() (failed int)) {
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 6)
-	at := map[string]int{}
-	for range cap(ended) {
-		began := make(chan string, 1)
-		go func() { // ends with ctx
-			_, err := cs.With(CallOptions{Progress: func(p Progress) { began <- p.Message }}).CallTool(ctx, "hold", nil)
-			ended <- err
-		}()
-		at[<-began]++
-	}
-	want(t, "calls held", at, map[string]int{"a": 2, "b": 2, "c": 2})
-	return func() (failed int) {
-		for i := range cap(ended) {
-			if i == 2 {
-				cancel()
-			}
-			if !errors.Is(<-ended, context.Canceled) {
-				failed++
-			}
-		}
-		return failed
-	}
 }
 
 // askHalf begins six calls that ask and six tasks that do, two each at each of three
