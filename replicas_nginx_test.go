@@ -19,11 +19,7 @@ import (
 
 // startNginx starts nginx in front of replicas, with the configuration that we give to
 // others. What is returned reaches it.
-func startNginx(t *testing.T, replicas []*replica) *http.Client {
-	program := os.Getenv("MCP_TEST_NGINX")
-	if program == "" {
-		t.Skip("MCP_TEST_NGINX does not say where nginx is; see .ci/replicas/run")
-	}
+func startNginx(t *testing.T, program string, replicas []*replica) *http.Client {
 	dir := t.TempDir()
 	conf, err := os.ReadFile(".ci/replicas/nginx.conf")
 	must(t, err)
@@ -74,8 +70,12 @@ http {
 //
 // BASE-282 BASE-349 FEAT-354
 func TestReplicasNginx(t *testing.T) {
+	program := os.Getenv("MCP_TEST_NGINX")
+	if program == "" {
+		t.Skip("MCP_TEST_NGINX does not say where nginx is; see .ci/replicas/run")
+	}
 	replicas := startReplicas(t)
-	client := startNginx(t, replicas)
+	client := startNginx(t, program, replicas)
 	connect := func(rev string, opts ClientOptions) *ClientSession {
 		return connectTo(t, rev, &HTTPTransport{URL: "http://mcp.example.com/mcp", Client: client}, opts)
 	}
