@@ -1368,7 +1368,6 @@ type session struct {
 	values sync.Map                // the application's
 	host   *taskHost               // of tasks that begin in it
 	alone  bool                    // serves one exchange: has no use for what outlives it
-	lone   bool                    // serves requests of the stateless era only, of any client
 
 	mu          sync.Mutex // guards the fields below
 	subscribed  map[string]bool
@@ -1476,7 +1475,7 @@ func (ss *session) batches() bool {
 
 func (ss *session) admit(in *incoming) (inOrder bool, refused *Error) {
 	o := ss.opened.Load()
-	if in.kind == requestMessage && (ss.lone || in.a.header == nil && ss.s.speaksAlone(in.params)) {
+	if in.kind == requestMessage && in.a.header == nil && ss.s.speaksAlone(in.params) {
 		in.rev = newest
 		return false, nil
 	}

@@ -646,7 +646,7 @@ func (h *HTTPHandler) lone() (*session, *Error) {
 	case h.loneSession == nil:
 		ss := h.Server.newSession()
 		ss.host = &h.host
-		ss.lone, ss.p.lent, ss.p.limit = true, true, cmp.Or(h.MaxSessions, defaultSessions)
+		ss.p.lent, ss.p.limit = true, cmp.Or(h.MaxSessions, defaultSessions)
 		if h.open == nil {
 			h.open = map[*session]func(error){}
 		}
