@@ -42,7 +42,6 @@ func openStateless(ss *session, in *incoming) (*Request, *Error) {
 	refuse := func(code int, format string, args ...any) *Error {
 		return Errorf(code, format, args...).WithHTTP(http.StatusBadRequest, nil)
 	}
-	in.rev = newest
 	meta := in.params.member("_meta")
 	if refused := s.checkRevision(meta.member(metaRevision), in.a.header); refused != nil {
 		return nil, refused
