@@ -123,7 +123,7 @@ func (r *Request) checkParamHeaders() *Error {
 // takeAnswers reads what the client has been asked before. Those methods that cannot
 // ask have no use for it.
 func (r *Request) takeAnswers() *Error {
-	if r.Method != methodToolsCall && r.Method != methodPromptsGet && r.Method != methodResourcesRead {
+	if !mayAsk(r.Method) {
 		return nil
 	}
 	p := r.in.params
@@ -152,6 +152,12 @@ func (r *Request) takeAnswers() *Error {
 		}
 	}
 	return nil
+}
+
+// mayAsk reports whether a request may be answered with questions (Multi Round-Trip
+// Requests).
+func mayAsk(method string) bool {
+	return method == methodToolsCall || method == methodPromptsGet || method == methodResourcesRead
 }
 
 // A replayAsker answers with what the request carries, and notes what it lacks.
@@ -906,7 +912,7 @@ func (statelessEra) settle(ctx context.Context, cs *ClientSession, c *clientCall
 	case kind.is("task") && c.method == methodToolsCall && !cs.conn.c.opts.NoTasks:
 		c.created = v
 		return false, nil
-	case kind.is("input_required") && (c.method == methodToolsCall || c.method == methodPromptsGet || c.method == methodResourcesRead):
+	case kind.is("input_required") && mayAsk(c.method):
 		err = cs.answerRound(ctx, c, v)
 		return err == nil, err
 	}
