@@ -11,7 +11,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
@@ -180,11 +179,11 @@ func (q *Question) needs() *ClientCapabilities {
 // what its client cannot do (2026-07-28; Base Protocol, Missing Required Client
 // Capability). Questions that the client cannot answer fail with it by themselves.
 func MissingCapability(need *ClientCapabilities) *Error {
-	e := Errorf(CodeMissingRequiredClientCapability, "the client did not declare %s", strings.Join((&ClientCapabilities{}).missing(need, newest), ", "))
+	e := badRequest(CodeMissingRequiredClientCapability, "the client did not declare %s", strings.Join((&ClientCapabilities{}).missing(need, newest), ", "))
 	if need, err := appendJSON([]byte(`{"requiredCapabilities":`), need, newest); err == nil {
 		e.Data = append(need, '}')
 	}
-	return e.WithHTTP(http.StatusBadRequest, nil)
+	return e
 }
 
 // add adds what is needed to what already is.

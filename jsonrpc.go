@@ -116,6 +116,11 @@ func Errorf(code int, format string, args ...any) *Error {
 	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
+// badRequest is Errorf for what HTTP has 400 for.
+func badRequest(code int, format string, args ...any) *Error {
+	return Errorf(code, format, args...).WithHTTP(http.StatusBadRequest, nil)
+}
+
 func (e *Error) Error() string { return fmt.Sprintf("%s (code %d)", e.Message, e.Code) }
 
 // Is reports whether target is an *Error of the same code.

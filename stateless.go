@@ -39,9 +39,6 @@ func (s *Server) alone(m *message, header http.Header) bool {
 // fixed order, so that each fault has one answer.
 func openStateless(ss *session, in *incoming) (*Request, *Error) {
 	s := ss.s
-	refuse := func(code int, format string, args ...any) *Error {
-		return Errorf(code, format, args...).WithHTTP(http.StatusBadRequest, nil)
-	}
 	meta := in.params.member("_meta")
 	if refused := s.checkRevision(meta.member(metaRevision), in.a.header); refused != nil {
 		return nil, refused
@@ -55,13 +52,13 @@ func openStateless(ss *session, in *incoming) (*Request, *Error) {
 		Session: &sync.Map{}, server: s, session: ss, in: in, rev: in.rev, Revision: in.rev.String(),
 		Client: &Implementation{}, Capabilities: &ClientCapabilities{}, level: len(loggingLevels)}
 	if v := meta.member(metaCapabilities); v.kind() != kindObject {
-		return nil, refuse(CodeInvalidParams, "_meta: %s must be an object", metaCapabilities)
+		return nil, badRequest(CodeInvalidParams, "_meta: %s must be an object", metaCapabilities)
 	} else if err := decode(v, r.Capabilities); err != nil {
-		return nil, refuse(CodeInvalidParams, "_meta: %s: %v", metaCapabilities, err)
+		return nil, badRequest(CodeInvalidParams, "_meta: %s: %v", metaCapabilities, err)
 	}
 	if v := meta.member(metaClient); v.present() {
 		if err := decode(v, r.Client); err != nil {
-			return nil, refuse(CodeInvalidParams, "_meta: %s: %v", metaClient, err)
+			return nil, badRequest(CodeInvalidParams, "_meta: %s: %v", metaClient, err)
 		}
 	}
 	if m := serverMethod(in.method); m.serve == nil || m.era == onlySession {
@@ -69,7 +66,7 @@ func openStateless(ss *session, in *incoming) (*Request, *Error) {
 	}
 	if v := meta.member(metaLevel); v.present() {
 		if r.level = LoggingLevel(v.str()).rank(); r.level < 0 {
-			return nil, refuse(CodeInvalidParams, "_meta: %s must be one of %q, not %.100s", metaLevel, loggingLevels, v.raw())
+			return nil, badRequest(CodeInvalidParams, "_meta: %s must be one of %q, not %.100s", metaLevel, loggingLevels, v.raw())
 		}
 	}
 	if refused := r.takeMeta(meta); refused != nil {
@@ -85,19 +82,16 @@ func openStateless(ss *session, in *incoming) (*Request, *Error) {
 // checkRevision compares the revision of a request with its header, and with what the
 // server speaks.
 func (s *Server) checkRevision(v value, header http.Header) *Error {
-	refuse := func(code int, format string, args ...any) *Error {
-		return Errorf(code, format, args...).WithHTTP(http.StatusBadRequest, nil)
-	}
 	names := header.Values(headerRevision)
 	switch name := v.str(); {
 	case header != nil && len(names) == 0:
-		return refuse(CodeHeaderMismatch, "the header MCP-Protocol-Version is missing; this server speaks %s", strings.Join(s.revisions(), ", "))
+		return badRequest(CodeHeaderMismatch, "the header MCP-Protocol-Version is missing; this server speaks %s", strings.Join(s.revisions(), ", "))
 	case v.kind() != kindString:
-		return refuse(CodeInvalidParams, "_meta: %s must name the revision; this server speaks %s", metaRevision, strings.Join(s.revisions(), ", "))
+		return badRequest(CodeInvalidParams, "_meta: %s must name the revision; this server speaks %s", metaRevision, strings.Join(s.revisions(), ", "))
 	case header != nil && (len(names) > 1 || names[0] != name):
-		return refuse(CodeHeaderMismatch, "MCP-Protocol-Version is %.100q, but _meta says %.100q", strings.Join(names, ", "), name)
+		return badRequest(CodeHeaderMismatch, "MCP-Protocol-Version is %.100q, but _meta says %.100q", strings.Join(names, ", "), name)
 	case !parseRevision(name).alone() || !s.serves(parseRevision(name)):
-		return refuse(CodeUnsupportedProtocolVersion, "revision %.100q is not served", name).
+		return badRequest(CodeUnsupportedProtocolVersion, "revision %.100q is not served", name).
 			withData(map[string]any{"supported": s.revisions(), "requested": name})
 	}
 	return nil

@@ -529,7 +529,7 @@ func (h *HTTPHandler) readBody(w http.ResponseWriter, r *http.Request) (*frame, 
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return nil, Errorf(CodeInvalidRequest, "the body took more than %v", bodyTimeout).WithHTTP(http.StatusRequestTimeout, nil)
 	case err != nil:
-		return nil, Errorf(CodeInvalidRequest, "the body could not be read").WithHTTP(http.StatusBadRequest, nil)
+		return nil, badRequest(CodeInvalidRequest, "the body could not be read")
 	}
 	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
 	return parseFrame(trimBOM(body.Bytes())), nil
