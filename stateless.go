@@ -197,7 +197,7 @@ func closeStateless(r *Request, result any, err error) (any, error) {
 		result, err = r.askVisits(e)
 	}
 	switch {
-	case r.isOpen() && !r.isRefusal(err):
+	case r.isOpen() && !errors.As(err, new(*Error)): // which decides, whatever was asked before
 		return r.inputRequired()
 	case err == nil:
 		return &statelessResult{r, result}, nil
@@ -212,10 +212,6 @@ func closeStateless(r *Request, result any, err error) (any, error) {
 	}
 	return nil, err
 }
-
-// isRefusal reports whether an error of the protocol decided the request, whatever
-// was asked before.
-func (r *Request) isRefusal(err error) bool { return errors.As(err, new(*Error)) }
 
 // askVisits asks for the visits that an error of 2025-11-25 wants first. They are asked
 // for again until the error is no more, or the person does not agree to one.
