@@ -1033,7 +1033,8 @@ func (statelessEra) follow(ctx context.Context, cs *ClientSession, uri string, o
 	}
 	if want.empty() {
 		c.remember(func(c *clientConn) { c.hears = nil })
-	} else if h := c.listen(want); true {
+	} else {
+		h := c.listen(want)
 		if err := cs.awaitGrant(ctx, h, uri, on); err != nil {
 			h.stop(err)
 			c.remember(func(c *clientConn) { c.hears = before })
