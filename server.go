@@ -1460,12 +1460,15 @@ func (ss *session) post(item mailItem) {
 }
 
 func (ss *session) updated(uri string) {
-	ss.mu.Lock()
-	followed := follows(ss.subscribed, uri)
-	ss.mu.Unlock()
-	if followed != "" {
+	if followed := ss.follows(uri); followed != "" {
 		ss.mail.updated(uri, followed)
 	}
+}
+
+func (ss *session) follows(uri string) string {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	return follows(ss.subscribed, uri)
 }
 
 func (ss *session) batches() bool {
@@ -1523,8 +1526,7 @@ type eraRules struct {
 
 // serverEra tells the era of a request.
 func serverEra(in *incoming) eraRules {
-	switch {
-	case in.rev.alone():
+	if in.rev.alone() {
 		return eraRules{openStateless, closeStateless}
 	}
 	return eraRules{openSessionRequest, closeSessionRequest}
@@ -2333,13 +2335,8 @@ func (ss *session) deliverMail(out stream, done <-chan struct{}) error {
 		}
 	}
 	for _, item := range ss.mail.empty() {
-		if u, ok := item.params.(*ResourceUpdatedParams); ok {
-			ss.mu.Lock()
-			followed := follows(ss.subscribed, u.URI)
-			ss.mu.Unlock()
-			if followed == "" {
-				continue // no longer wanted
-			}
+		if u, ok := item.params.(*ResourceUpdatedParams); ok && ss.follows(u.URI) == "" {
+			continue // no longer wanted
 		}
 		if err := ss.p.notify(context.Background(), out, item.method, item.params, ss.opened.Load().rev); err != nil {
 			return err
