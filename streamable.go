@@ -666,10 +666,8 @@ func (h *HTTPHandler) lone() (*session, *Error) {
 // keepAlive decides the reply if the handler takes its time, and comments on it, until
 // the function that it returns is called.
 func (st *httpStream) keepAlive(h *HTTPHandler) (stop func()) {
-	start, decide, comment := time.Now(), cmp.Or(h.DecideAfter, defaultDecide), cmp.Or(h.Comment, defaultComment)
-	if comment < 0 {
-		comment = math.MaxInt64
-	}
+	start := time.Now()
+	decide, comment := h.pace()
 	var mu sync.Mutex // guards t, which its own function sets again
 	var t *time.Timer
 	mu.Lock()
@@ -1398,10 +1396,8 @@ func (st *httpStream) pause(retry time.Duration) error {
 // client is gone. When the peer is over, handlers have some time to answer.
 func (st *httpStream) wait(h *HTTPHandler, r *http.Request, c *httpConn, p *peer) {
 	defer c.leave()
-	start, decide, comment := time.Now(), cmp.Or(h.DecideAfter, defaultDecide), cmp.Or(h.Comment, defaultComment)
-	if comment < 0 {
-		comment = math.MaxInt64
-	}
+	start := time.Now()
+	decide, comment := h.pace()
 	t := time.NewTimer(min(decide, comment))
 	defer t.Stop()
 	var grace <-chan time.Time
@@ -1437,6 +1433,16 @@ func (st *httpStream) wait(h *HTTPHandler, r *http.Request, c *httpConn, p *peer
 			t.Reset(st.tick(time.Since(start), decide, comment))
 		}
 	}
+}
+
+// pace is when an undecided reply becomes a stream, and how often a silent one is
+// commented on.
+func (h *HTTPHandler) pace() (decide, comment time.Duration) {
+	decide, comment = cmp.Or(h.DecideAfter, defaultDecide), cmp.Or(h.Comment, defaultComment)
+	if comment < 0 {
+		comment = math.MaxInt64
+	}
+	return decide, comment
 }
 
 // tick writes a comment, or decides an undecided reply, if it is time for that. It
