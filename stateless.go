@@ -795,32 +795,45 @@ func (statelessEra) prepare(cs *ClientSession, c *clientCall) (callOptions, erro
 	if c.round != nil {
 		params = c.round.params
 	}
-	switch p := params.(type) {
-	case *CallToolParams:
-		o.header[headerName] = []string{encodeHeader(p.Name)}
-		cs.conn.mu.Lock()
-		mirrors := cs.conn.mirrors[p.Name]
-		cs.conn.mu.Unlock()
-		if len(mirrors) == 0 || len(p.Arguments) == 0 {
-			break
-		}
-		args, err := scan(p.Arguments)
-		if err == nil {
-			err = setMirrors(o.header, mirrors, args.root())
-		}
-		if err != nil {
-			return o, fmt.Errorf("mcp: arguments of tool %q: %w", p.Name, err)
-		}
-	case *GetPromptParams:
-		o.header[headerName] = []string{encodeHeader(p.Name)}
-	case *ReadResourceParams:
-		o.header[headerName] = []string{encodeHeader(p.URI)}
-	case *TaskParams:
-		o.header[headerName] = []string{encodeHeader(p.TaskID)}
-	case *UpdateTaskParams:
-		o.header[headerName] = []string{encodeHeader(p.TaskID)}
+	if name, ok := nameIn(params); ok {
+		o.header[headerName] = []string{encodeHeader(name)}
+	}
+	p, ok := params.(*CallToolParams)
+	if !ok {
+		return o, nil
+	}
+	cs.conn.mu.Lock()
+	mirrors := cs.conn.mirrors[p.Name]
+	cs.conn.mu.Unlock()
+	if len(mirrors) == 0 || len(p.Arguments) == 0 {
+		return o, nil
+	}
+	args, err := scan(p.Arguments)
+	if err == nil {
+		err = setMirrors(o.header, mirrors, args.root())
+	}
+	if err != nil {
+		return o, fmt.Errorf("mcp: arguments of tool %q: %w", p.Name, err)
 	}
 	return o, nil
+}
+
+// nameIn is nameOf's member of parameters that are not encoded yet; not ok: they have
+// none.
+func nameIn(params any) (name string, ok bool) {
+	switch p := params.(type) {
+	case *CallToolParams:
+		return p.Name, true
+	case *GetPromptParams:
+		return p.Name, true
+	case *ReadResourceParams:
+		return p.URI, true
+	case *TaskParams:
+		return p.TaskID, true
+	case *UpdateTaskParams:
+		return p.TaskID, true
+	}
+	return "", false
 }
 
 // ping asks for something that is always there: the revision has no ping.
