@@ -245,6 +245,15 @@ func (q *Question) check(rev revision) error {
 	return nil
 }
 
+// read is answer, from the text of the client's result.
+func (q *Question) read(text []byte) (Answer, error) {
+	ix, err := scan(text)
+	if err != nil {
+		return Answer{}, err
+	}
+	return q.answer(ix.root())
+}
+
 // answer reads the client's result and checks it.
 func (q *Question) answer(result value) (a Answer, err error) {
 	switch {

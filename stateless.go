@@ -176,11 +176,8 @@ func (replayAsker) ask(_ context.Context, r *Request, questions []Question) ([]A
 			continue
 		}
 		r.round.used[q.Name] = raw
-		ix, err := scan(raw)
-		if err == nil {
-			answers[i], err = q.answer(ix.root())
-		}
-		if err != nil {
+		var err error
+		if answers[i], err = q.read(raw); err != nil {
 			return nil, Errorf(CodeInvalidParams, "inputResponses: %q: %v", q.Name, err)
 		}
 	}

@@ -553,11 +553,7 @@ func (t *runningTask) ask(ctx context.Context, r *Request, questions []Question)
 			method, _ := questions[i].method()
 			return nil, &refusal{method, a.Error}
 		}
-		ix, err := scan(a.Result)
-		if err == nil {
-			answers[i], err = questions[i].answer(ix.root())
-		}
-		if err != nil {
+		if answers[i], err = questions[i].read(a.Result); err != nil {
 			return nil, err
 		}
 	}
