@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"iter"
 	"log/slog"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"slices"
@@ -837,7 +838,12 @@ func (sessionEra) heard(context.Context, *clientConn, *incoming) bool { return t
 type sessionEra struct{}
 
 func (sessionEra) prepare(cs *ClientSession, _ *clientCall) (callOptions, error) {
-	return cs.callOptions(), nil
+	o := cs.callOptions()
+	if o.progress != nil {
+		o.meta = make(Meta, len(cs.opts.Meta)+1)
+		maps.Copy(o.meta, cs.opts.Meta)
+	}
+	return o, nil
 }
 
 // callOptions are what the calls of all eras have.

@@ -1184,7 +1184,7 @@ func (p *peer) fail(id ID, err error) { p.settle(id, value{}, err) }
 // callOptions are how a call is made.
 type callOptions struct {
 	rev      revision
-	meta     Meta
+	meta     Meta          // with progress, the call's own: it gets the token
 	idle     time.Duration // 0: defaultIdle; negative: none
 	max      time.Duration // 0: defaultMax; negative: none
 	progress func(Progress)
@@ -1207,12 +1207,7 @@ func (p *peer) call(ctx context.Context, out stream, method string, params any, 
 	defer p.end(n, c)
 	m := &outgoing{id: integerID(n), method: method, header: o.header, opens: o.opens}
 	if o.progress != nil {
-		meta := Meta{}
-		for k, v := range o.meta {
-			meta[k] = v
-		}
-		meta["progressToken"] = n
-		o.meta = meta
+		o.meta["progressToken"] = n
 	}
 	if m.data, err = encodeMessage(m.id, method, params, o.meta, o.rev); err != nil {
 		m.data.free()
