@@ -92,6 +92,9 @@ type ClientOptions struct {
 	Tasks *TaskOptions
 	// NoTasks does not say that calls may be answered by tasks (2026-07-28).
 	NoTasks bool
+	// Anonymous does not say who the client is where a server need not know, which is
+	// from 2026-07-28 on.
+	Anonymous bool
 	// KeepAlive is the time between pings; 0: none. Three in a row without an answer
 	// end the session.
 	KeepAlive time.Duration

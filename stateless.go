@@ -700,7 +700,10 @@ func (c *clientConn) introduce(rev revision) error {
 		return fmt.Errorf("mcp: client's Implementation: %w", err)
 	}
 	caps, err := appendJSON(nil, c.c.capabilities(), rev)
-	c.says = Meta{metaRevision: rev.String(), metaCapabilities: json.RawMessage(caps), metaClient: json.RawMessage(info)}
+	c.says = Meta{metaRevision: rev.String(), metaCapabilities: json.RawMessage(caps)}
+	if !c.c.opts.Anonymous {
+		c.says[metaClient] = json.RawMessage(info)
+	}
 	return err
 }
 
