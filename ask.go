@@ -62,7 +62,9 @@ func FormFor[T any]() (*FormSchema, error) {
 
 // Visit returns a question that asks the person to open a URL. Acceptance means
 // that they agreed to, not that what they do there is finished. The URL must hold no
-// personal data or credentials (Elicitation, Safe URL Handling).
+// personal data or credentials (Elicitation, Safe URL Handling). Its page must make
+// sure, by a login of its own, that who opens it is who was asked, Request.Identity;
+// it is no way to authorize a client for this server.
 func Visit(message, url string) *ElicitParams {
 	return &ElicitParams{Mode: "url", Message: message, URL: url}
 }

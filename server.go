@@ -107,7 +107,9 @@ type ServerOptions struct {
 	Cache map[string]CacheHint
 	// StateKeys seal what a client of 2026-07-28 carries for a request that asks it
 	// something: with the first, while all are good for opening. Replicas need the same
-	// ones. nil: a random one. StateLife is how long it is good; 0 means 30 minutes.
+	// ones. nil: a random one. StateLife is how long it is good; 0 means 30 minutes. It
+	// may come more than once: what must not is for an Interceptor to refuse, which
+	// finds it in Params.
 	StateKeys [][]byte
 	StateLife time.Duration
 

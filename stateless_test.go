@@ -748,6 +748,32 @@ func TestStateEveryWay(t *testing.T) {
 	})
 }
 
+// What must happen once only is for the application to guard, which sees what comes.
+//
+// BASE-361
+func TestStateOnce(t *testing.T) {
+	var used sync.Map
+	once := func(ctx context.Context, r *Request, next func(context.Context) (any, error)) (any, error) {
+		var p struct {
+			State string `json:"requestState"`
+		}
+		if err := json.Unmarshal(r.Params, &p); err != nil {
+			return nil, err
+		}
+		if _, again := used.LoadOrStore(p.State, true); again && p.State != "" {
+			return nil, Errorf(CodeInvalidParams, "this was answered before")
+		}
+		return next(ctx)
+	}
+	call := strings.Replace(lone("tools/call", `"name":"roots"`), "META", canAll, 1)
+	retry := strings.TrimSuffix(call, "}}") + `,"inputResponses":{"1":{"roots":[]}},"requestState":"#1"}}`
+	everyWay(t, func() *Server { return asking(t, &ServerOptions{Intercept: []Interceptor{once}}) },
+		call, gives(`ASK,"inputRequests":{"1":{"method":"roots/list","params":{}}},"requestState":"#1"`),
+		retry, gives(`DONE,"content":[{"type":"text","text":"0"}]`),
+		retry, fails(200, -32602, "this was answered before"),
+	)
+}
+
 // What was given to one caller is good for nobody else who knows it: not for the same
 // name at another issuer, nor for one that reads the same when both are joined.
 //
@@ -1295,6 +1321,34 @@ func TestBUG218CloseWhileListening(t *testing.T) {
 		want(t, "time", time.Since(start), time.Duration(0))
 		x.sees(modern("data: " + `{"jsonrpc":"2.0","id":1,"result":{"resultType":"complete","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"test","version":"1"},"io.modelcontextprotocol/subscriptionId":1}}}` + "\n$"))
 	})
+	// On a pipe the handlers themselves end it all: of a call, and of a subscription that
+	// is being set up.
+	ends := func(id int) string {
+		return fmt.Sprintf(`
+				~ {"jsonrpc":"2.0","method":"notifications/cancelled","params":{SUB(%d),"requestId":%[1]d,"reason":"the server ends the subscription"}}
+				~ {"jsonrpc":"2.0","id":%[1]d,"result":{"resultType":"complete","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"test","version":"1"},"io.modelcontextprotocol/subscriptionId":%[1]d}}}`, id)
+	}
+	for request, answer := range map[string]string{
+		`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{META,"name":"stop"}}`:                                               `{"jsonrpc":"2.0","id":2,"result":{DONE,"content":[{"type":"text","text":"stopped"}]}}`,
+		`{"jsonrpc":"2.0","id":2,"method":"subscriptions/listen","params":{META,"notifications":{"resourceSubscriptions":["x:y"]}}}`: `{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{SUB(2),"notifications":{"resourceSubscriptions":["x:y"]}}}` + ends(2),
+	} {
+		t.Run(request, func(t *testing.T) {
+			talk(t, func(ctx context.Context, c Conn) {
+				ctx, stop := context.WithCancel(ctx)
+				defer stop()
+				s := testServer(t, &ServerOptions{Subscribe: func(context.Context, *Request, string) error { stop(); return nil }})
+				addTool(t, s, "stop", func(context.Context, *Request) (string, error) { stop(); return "stopped", nil })
+				must(t, s.AddResource(&Resource{URI: "x:y", Name: "n"}, func(context.Context, *Request, *ReadResourceParams) (*ReadResourceResult, error) { return nil, nil }))
+				start := time.Now()
+				_ = s.Run(ctx, c)
+				want(t, "time", time.Since(start), time.Duration(0))
+			}, modern(`
+				> `+lone("subscriptions/listen", `"notifications":{}`)+`
+				< {"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{SUB(1),"notifications":{}}}
+				> `+request+`
+				~ `+answer+ends(1)))
+		})
+	}
 }
 
 // What changes while a subscription is set up is told after its acknowledgement, and
