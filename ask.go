@@ -11,7 +11,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
@@ -63,7 +62,9 @@ func FormFor[T any]() (*FormSchema, error) {
 
 // Visit returns a question that asks the person to open a URL. Acceptance means
 // that they agreed to, not that what they do there is finished. The URL must hold no
-// personal data or credentials (Elicitation, Safe URL Handling).
+// personal data or credentials (Elicitation, Safe URL Handling). Its page must make
+// sure, by a login of its own, that who opens it is who was asked, Request.Identity;
+// it is no way to authorize a client for this server.
 func Visit(message, url string) *ElicitParams {
 	return &ElicitParams{Mode: "url", Message: message, URL: url}
 }
@@ -180,11 +181,11 @@ func (q *Question) needs() *ClientCapabilities {
 // what its client cannot do (2026-07-28; Base Protocol, Missing Required Client
 // Capability). Questions that the client cannot answer fail with it by themselves.
 func MissingCapability(need *ClientCapabilities) *Error {
-	e := Errorf(CodeMissingRequiredClientCapability, "the client did not declare %s", strings.Join((&ClientCapabilities{}).missing(need, newest), ", "))
+	e := badRequest(CodeMissingRequiredClientCapability, "the client did not declare %s", strings.Join((&ClientCapabilities{}).missing(need, newest), ", "))
 	if need, err := appendJSON([]byte(`{"requiredCapabilities":`), need, newest); err == nil {
 		e.Data = append(need, '}')
 	}
-	return e.WithHTTP(http.StatusBadRequest, nil)
+	return e
 }
 
 // add adds what is needed to what already is.
@@ -244,6 +245,15 @@ func (q *Question) check(rev revision) error {
 		return fmt.Errorf("mcp: a Question needs one of Elicit, Sample and Roots")
 	}
 	return nil
+}
+
+// read is answer, from the text of the client's result.
+func (q *Question) read(text []byte) (Answer, error) {
+	ix, err := scan(text)
+	if err != nil {
+		return Answer{}, err
+	}
+	return q.answer(ix.root())
 }
 
 // answer reads the client's result and checks it.

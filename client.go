@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"iter"
 	"log/slog"
+	"maps"
 	"math/rand/v2"
 	"net/http"
 	"slices"
@@ -91,6 +92,9 @@ type ClientOptions struct {
 	Tasks *TaskOptions
 	// NoTasks does not say that calls may be answered by tasks (2026-07-28).
 	NoTasks bool
+	// Anonymous does not say who the client is where a server need not know, which is
+	// from 2026-07-28 on.
+	Anonymous bool
 	// KeepAlive is the time between pings; 0: none. Three in a row without an answer
 	// end the session.
 	KeepAlive time.Duration
@@ -837,7 +841,12 @@ func (sessionEra) heard(context.Context, *clientConn, *incoming) bool { return t
 type sessionEra struct{}
 
 func (sessionEra) prepare(cs *ClientSession, _ *clientCall) (callOptions, error) {
-	return cs.callOptions(), nil
+	o := cs.callOptions()
+	if o.progress != nil {
+		o.meta = make(Meta, len(cs.opts.Meta)+1)
+		maps.Copy(o.meta, cs.opts.Meta)
+	}
+	return o, nil
 }
 
 // callOptions are what the calls of all eras have.

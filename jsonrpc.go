@@ -116,6 +116,11 @@ func Errorf(code int, format string, args ...any) *Error {
 	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
+// badRequest is Errorf for what HTTP has 400 for.
+func badRequest(code int, format string, args ...any) *Error {
+	return Errorf(code, format, args...).WithHTTP(http.StatusBadRequest, nil)
+}
+
 func (e *Error) Error() string { return fmt.Sprintf("%s (code %d)", e.Message, e.Code) }
 
 // Is reports whether target is an *Error of the same code.
@@ -1182,7 +1187,7 @@ func (p *peer) fail(id ID, err error) { p.settle(id, value{}, err) }
 // callOptions are how a call is made.
 type callOptions struct {
 	rev      revision
-	meta     Meta
+	meta     Meta          // with progress, the call's own: it gets the token
 	idle     time.Duration // 0: defaultIdle; negative: none
 	max      time.Duration // 0: defaultMax; negative: none
 	progress func(Progress)
@@ -1205,12 +1210,7 @@ func (p *peer) call(ctx context.Context, out stream, method string, params any, 
 	defer p.end(n, c)
 	m := &outgoing{id: integerID(n), method: method, header: o.header, opens: o.opens}
 	if o.progress != nil {
-		meta := Meta{}
-		for k, v := range o.meta {
-			meta[k] = v
-		}
-		meta["progressToken"] = n
-		o.meta = meta
+		o.meta["progressToken"] = n
 	}
 	if m.data, err = encodeMessage(m.id, method, params, o.meta, o.rev); err != nil {
 		m.data.free()

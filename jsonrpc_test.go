@@ -2125,6 +2125,15 @@ func TestBUG221KeepAlive(t *testing.T) {
 	`)
 	want(t, "missed pings logged", strings.Count(log.String(), "WARN no answer to ping"), 4)
 	talk(t, use(t, &ClientOptions{KeepAlive: time.Minute}, func(_ context.Context, cs *ClientSession) {
+		want(t, "session", cs.Wait(), "mcp: connection closed: EOF")
+	}), welcome("2025-11-25")+`
+		. 1m
+		< {"jsonrpc":"2.0","id":2,"method":"ping"}
+		> {"jsonrpc":"2.0","id":2,"error":{"code":-32601,"message":"ping?"}}
+		. 1h
+		$
+	`)
+	talk(t, use(t, &ClientOptions{KeepAlive: time.Minute}, func(_ context.Context, cs *ClientSession) {
 		want(t, "session", cs.Wait(), "mcp: connection closed: no answer to 3 pings")
 	}), welcome("2025-11-25")+`
 		. 1m

@@ -166,7 +166,7 @@ func (m *mirror) check(header http.Header, args value) *Error {
 }
 
 func differs(format string, args ...any) *Error {
-	return Errorf(CodeHeaderMismatch, format, args...).WithHTTP(http.StatusBadRequest, nil)
+	return badRequest(CodeHeaderMismatch, format, args...)
 }
 
 // oneHeader is the decoded value of a header that may be there once.

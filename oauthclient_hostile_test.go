@@ -1049,6 +1049,53 @@ func TestBUG145ScopesAccumulate(t *testing.T) {
 	}
 }
 
+// A server that lets initialize in without a token, but not server/discover, talks
+// nobody into an older revision: the client logs in first, or fails.
+//
+// HOSTILE-53
+func TestHostile53OldRevisionWithoutToken(t *testing.T) {
+	for _, login := range []bool{true, false} {
+		w := newWorld(t)
+		w.routes["mcp.test/mcp"] = func(rw http.ResponseWriter, r *http.Request) {
+			body, _ := io.ReadAll(r.Body)
+			_, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+			w.mu.Lock()
+			good := w.good[token]
+			w.mu.Unlock()
+			switch f := parseFrame(body); {
+			case f.messages[0].method == methodInitialize:
+				jsonReply(initializeAnswer(1, Revision20251125))(rw, r)
+			case good:
+				jsonReply(discovered(1, "{}"))(rw, r)
+			default:
+				rw.Header().Set("WWW-Authenticate", w.refusal)
+				rw.WriteHeader(401)
+			}
+		}
+		tr, said := w.transport(), []string{methodDiscover, methodDiscover}
+		if !login {
+			tr.Login, said = nil, said[:1]
+		}
+		client := statelessClient(ClientOptions{})
+		cs, err := client.Connect(t.Context(), &HTTPTransport{URL: worldServer, Client: &http.Client{Transport: tr}})
+		if login {
+			must(t, err)
+			want(t, "revision", cs.Revision(), Revision20260728)
+			must(t, cs.Close())
+		} else {
+			want(t, "unauthorized", errors.Is(err, ErrUnauthorized), true)
+		}
+		want(t, "remembered as old", len(client.old), 0)
+		var methods []string
+		for i, r := range w.requests {
+			if r.URL.Path == "/mcp" {
+				methods = append(methods, parseFrame([]byte(w.bodies[i])).messages[0].method)
+			}
+		}
+		want(t, "methods", methods, said)
+	}
+}
+
 // AUTH-246 AUTH-247 HOSTILE-49
 func TestHostile49AlwaysMoreScopes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

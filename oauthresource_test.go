@@ -1349,9 +1349,10 @@ func TestKnownKeysDoNotWait(t *testing.T) {
 	})
 }
 
-// What a caller is shown depends on the token of the request, not on those before it.
+// What a caller is shown depends on the token of the request, not on those before it,
+// and is for that caller alone; hiding keeps what is hidden from being called, too.
 //
-// AUTH-297
+// AUTH-296 AUTH-297 BASE-391 FEAT-208
 func TestListsByScope(t *testing.T) {
 	m := newMint(t, "", "k")
 	p := protected(m)
@@ -1376,6 +1377,59 @@ func TestListsByScope(t *testing.T) {
 		c.post(listA, auth("write read")).sees(listed("read", "write"))
 		c.post(listA, auth("read")).sees(listed("read"))
 		c.post(listA, auth("x")).sees(listed())
+		c.session, c.rev = "", ""
+		alone := func(names ...string) string {
+			return strings.NewReplacer(`"id":2`, `"id":1`, `"result":{`, modern(`"result":{DONE,`+noted+`,`)).Replace(listed(names...))
+		}
+		for range 2 {
+			c.alone(lone("tools/list", ""), auth("read")).sees(alone("read"))
+			c.alone(lone("tools/list", ""), auth("read write")).sees(alone("read", "write"))
+			c.alone(lone("tools/call", `"name":"write"`), auth("read")).sees(refusedFor("1", 200, -32602, `unknown tool "write"`))
+		}
+	})
+}
+
+// A header decides nothing: who says one thing there and another in the body is refused
+// before anything runs, and what a caller may do is decided by the body.
+//
+// AUTH-300 BASE-307
+func TestHeadersDecideNothing(t *testing.T) {
+	m := newMint(t, "", "k")
+	var ran journal
+	s := newServer(t, &ServerOptions{Intercept: []Interceptor{func(ctx context.Context, r *Request, next func(context.Context) (any, error)) (any, error) {
+		var p struct {
+			Name      string `json:"name"`
+			Arguments struct {
+				Tenant string `json:"tenant"`
+			} `json:"arguments"`
+		}
+		must(t, json.Unmarshal(r.Params, &p))
+		if !slices.Contains(r.Identity.Scopes, p.Name) || p.Arguments.Tenant != r.Identity.Subject {
+			return nil, Errorf(CodeInvalidRequest, "not yours").WithHTTP(403, nil)
+		}
+		return next(ctx)
+	}}})
+	for _, name := range []string{"read", "write"} {
+		must(t, s.AddTool(&Tool{Name: name, InputSchema: json.RawMessage(`{"type":"object","properties":{"tenant":{"type":"string","x-mcp-header":"Tenant"}}}`)},
+			func(_ context.Context, r *Request, p *CallToolParams) (*CallToolResult, error) {
+				ran.add("%s %s", p.Name, p.Arguments)
+				return &CallToolResult{}, nil
+			}))
+	}
+	talkHTTP(t, &HTTPHandler{Server: s, Authorize: protected(m).Authorize}, nil, func(c *web) {
+		auth := "Authorization: Bearer " + m.token(members{"scope": "read", "sub": "ada"})
+		call := func(tool, tenant string, header ...string) *exchange {
+			return c.alone(lone("tools/call", `"name":"`+tool+`","arguments":{"tenant":"`+tenant+`"}`), append([]string{auth, "Mcp-Param-Tenant: " + tenant}, header...)...)
+		}
+		differ := func(message string) string { return refusedFor("1", 400, -32020, message) }
+		call("write", "ada", "Mcp-Name: read").sees(differ(`Mcp-Name is "read", but name is "write"`))
+		call("write", "ada", "Mcp-Method: tools/list").sees(differ(`Mcp-Method is "tools/list", but the method is "tools/call"`))
+		call("read", "bob", "Mcp-Param-Tenant: ada").sees(differ(`Mcp-Param-Tenant is "ada", but the argument tenant is "bob"`))
+		call("write", "ada").sees(refusedFor("1", 403, -32600, "not yours"))
+		call("read", "bob").sees(refusedFor("1", 403, -32600, "not yours"))
+		want(t, "ran", ran.String(), "")
+		call("read", "ada").sees("200 application/json\n" + modern(gives(`DONE,"content":[]`)[4:]))
+		want(t, "ran", ran.String(), `read {"tenant":"ada"}`)
 	})
 }
 

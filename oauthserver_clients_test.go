@@ -557,6 +557,32 @@ func TestHostile64IdentityAssertions(t *testing.T) {
 	}
 }
 
+// A person is who the issuer's own name for them says: the address is no key, another
+// issuer's names are others, and what else an assertion claims is not in our token.
+// AUTH-406
+func TestAuthAccountLinking(t *testing.T) {
+	key, err := GenerateKey("")
+	must(t, err)
+	b := newAuthBench(t, func(a *AuthorizationServer) {
+		a.TrustedIssuers = []TrustedIssuer{{Issuer: "https://idp.example.com", JWKS: "https://idp.example.com/keys", Enterprise: true},
+			{Issuer: "https://two.example.com", JWKS: "https://two.example.com/keys", Enterprise: true}}
+	})
+	b.net["idp.example.com"], b.net["two.example.com"] = issuerHost(key), issuerHost(key)
+	for _, tt := range []struct{ issuer, sub, email, want string }{
+		{"https://idp.example.com", "u1", "ann@example.com", "https://idp.example.com|u1"},
+		{"https://idp.example.com", "u1", "ann@new.example.com", "https://idp.example.com|u1"},
+		{"https://idp.example.com", "u2", "ann@example.com", "https://idp.example.com|u2"},
+		{"https://two.example.com", "u1", "ann@example.com", "https://two.example.com|u1"},
+	} {
+		claims := map[string]any{"iss": tt.issuer, "sub": tt.sub, "email": tt.email, "groups": []string{"admin"}, "client_id": "conf", "resource": testResource, "scope": "files:read"}
+		got := b.token(url.Values{"grant_type": {grantJWT}, "assertion": {assertion(t, key, typIDJAG, claims)}, "resource": {testResource}}, basicConf)
+		info, err := b.a.Verify(t.Context(), got.Access, nil)
+		if err != nil || info.Subject != tt.want || strings.Contains(string(info.Claims), "example.com\",\"groups") || strings.Contains(string(info.Claims), "ann@") {
+			t.Errorf("%+v: %+v %+v %v", tt, got, info, err)
+		}
+	}
+}
+
 // A workload gets a token without being a client, by rules on its claims.
 // AUTH-432 AUTH-433 AUTH-435
 func TestAuthWorkloads(t *testing.T) {

@@ -29,11 +29,14 @@ type thirdParty struct {
 	expires int
 	refresh bool // it gives refresh tokens
 	count   int
+	said    strings.Builder // URLs, headers and forms of all requests
 }
 
 func (p *thirdParty) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	_ = r.ParseForm()
+	fmt.Fprintln(&p.said, r.URL, r.Header, r.PostForm)
 	w.Header().Set("Content-Type", "application/json")
 	switch r.URL.Path {
 	case "/.well-known/oauth-authorization-server":
@@ -54,7 +57,6 @@ func (p *thirdParty) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		http.Redirect(w, r, p.asked.Get("redirect_uri")+"?"+q.Encode(), http.StatusFound)
 	case "/token", "/revoke":
-		_ = r.ParseForm()
 		form := r.PostForm
 		form.Set("path", r.URL.Path)
 		p.forms = append(p.forms, form)
@@ -117,7 +119,7 @@ func (b *authBench) through(q url.Values) *url.URL {
 }
 
 // The whole way: a page of ours, their login, a code and tokens of ours; theirs stay.
-// AUTH-344 AUTH-345 AUTH-346 AUTH-350 AUTH-352 AUTH-353 AUTH-356 AUTH-448
+// AUTH-284 AUTH-344 AUTH-345 AUTH-346 AUTH-350 AUTH-352 AUTH-353 AUTH-356 AUTH-448
 func TestAuthUpstream(t *testing.T) {
 	b, p := newThirdBench(t, nil)
 	page := b.get(testIssuer + "/authorize?" + request().Encode())
@@ -165,6 +167,11 @@ func TestAuthUpstream(t *testing.T) {
 	}
 	if last := p.forms[len(p.forms)-1]; last.Get("path") != "/revoke" || last.Get("token") != "third-refresh-1" {
 		t.Errorf("their token was not revoked: %v", p.forms)
+	}
+	for _, ours := range []string{got.Access, got.Refresh, code} {
+		if said := p.said.String(); strings.Contains(said, ours) || !strings.Contains(said, "third-refresh-1") {
+			t.Errorf("they were told %s", said)
+		}
 	}
 }
 

@@ -107,7 +107,9 @@ type ServerOptions struct {
 	Cache map[string]CacheHint
 	// StateKeys seal what a client of 2026-07-28 carries for a request that asks it
 	// something: with the first, while all are good for opening. Replicas need the same
-	// ones. nil: a random one. StateLife is how long it is good; 0 means 30 minutes.
+	// ones. nil: a random one. StateLife is how long it is good; 0 means 30 minutes. It
+	// may come more than once: what must not is for an Interceptor to refuse, which
+	// finds it in Params.
 	StateKeys [][]byte
 	StateLife time.Duration
 
@@ -1372,7 +1374,6 @@ type session struct {
 	values sync.Map                // the application's
 	host   *taskHost               // of tasks that begin in it
 	alone  bool                    // serves one exchange: has no use for what outlives it
-	lone   bool                    // serves requests of the stateless era only, of any client
 
 	mu          sync.Mutex // guards the fields below
 	subscribed  map[string]bool
@@ -1465,12 +1466,15 @@ func (ss *session) post(item mailItem) {
 }
 
 func (ss *session) updated(uri string) {
-	ss.mu.Lock()
-	followed := follows(ss.subscribed, uri)
-	ss.mu.Unlock()
-	if followed != "" {
+	if followed := ss.follows(uri); followed != "" {
 		ss.mail.updated(uri, followed)
 	}
+}
+
+func (ss *session) follows(uri string) string {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	return follows(ss.subscribed, uri)
 }
 
 func (ss *session) batches() bool {
@@ -1480,7 +1484,7 @@ func (ss *session) batches() bool {
 
 func (ss *session) admit(in *incoming) (inOrder bool, refused *Error) {
 	o := ss.opened.Load()
-	if in.kind == requestMessage && (ss.lone || in.a.header == nil && ss.s.speaksAlone(in.params)) {
+	if in.kind == requestMessage && in.a.header == nil && ss.s.speaksAlone(in.params) {
 		in.rev = newest
 		return false, nil
 	}
@@ -1528,8 +1532,7 @@ type eraRules struct {
 
 // serverEra tells the era of a request.
 func serverEra(in *incoming) eraRules {
-	switch {
-	case in.rev.alone():
+	if in.rev.alone() {
 		return eraRules{openStateless, closeStateless}
 	}
 	return eraRules{openSessionRequest, closeSessionRequest}
@@ -2338,13 +2341,8 @@ func (ss *session) deliverMail(out stream, done <-chan struct{}) error {
 		}
 	}
 	for _, item := range ss.mail.empty() {
-		if u, ok := item.params.(*ResourceUpdatedParams); ok {
-			ss.mu.Lock()
-			followed := follows(ss.subscribed, u.URI)
-			ss.mu.Unlock()
-			if followed == "" {
-				continue // no longer wanted
-			}
+		if u, ok := item.params.(*ResourceUpdatedParams); ok && ss.follows(u.URI) == "" {
+			continue // no longer wanted
 		}
 		if err := ss.p.notify(context.Background(), out, item.method, item.params, ss.opened.Load().rev); err != nil {
 			return err

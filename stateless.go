@@ -39,10 +39,6 @@ func (s *Server) alone(m *message, header http.Header) bool {
 // fixed order, so that each fault has one answer.
 func openStateless(ss *session, in *incoming) (*Request, *Error) {
 	s := ss.s
-	refuse := func(code int, format string, args ...any) *Error {
-		return Errorf(code, format, args...).WithHTTP(http.StatusBadRequest, nil)
-	}
-	in.rev = newest
 	meta := in.params.member("_meta")
 	if refused := s.checkRevision(meta.member(metaRevision), in.a.header); refused != nil {
 		return nil, refused
@@ -56,13 +52,13 @@ func openStateless(ss *session, in *incoming) (*Request, *Error) {
 		Session: &sync.Map{}, server: s, session: ss, in: in, rev: in.rev, Revision: in.rev.String(),
 		Client: &Implementation{}, Capabilities: &ClientCapabilities{}, level: len(loggingLevels)}
 	if v := meta.member(metaCapabilities); v.kind() != kindObject {
-		return nil, refuse(CodeInvalidParams, "_meta: %s must be an object", metaCapabilities)
+		return nil, badRequest(CodeInvalidParams, "_meta: %s must be an object", metaCapabilities)
 	} else if err := decode(v, r.Capabilities); err != nil {
-		return nil, refuse(CodeInvalidParams, "_meta: %s: %v", metaCapabilities, err)
+		return nil, badRequest(CodeInvalidParams, "_meta: %s: %v", metaCapabilities, err)
 	}
 	if v := meta.member(metaClient); v.present() {
 		if err := decode(v, r.Client); err != nil {
-			return nil, refuse(CodeInvalidParams, "_meta: %s: %v", metaClient, err)
+			return nil, badRequest(CodeInvalidParams, "_meta: %s: %v", metaClient, err)
 		}
 	}
 	if m := serverMethod(in.method); m.serve == nil || m.era == onlySession {
@@ -70,7 +66,7 @@ func openStateless(ss *session, in *incoming) (*Request, *Error) {
 	}
 	if v := meta.member(metaLevel); v.present() {
 		if r.level = LoggingLevel(v.str()).rank(); r.level < 0 {
-			return nil, refuse(CodeInvalidParams, "_meta: %s must be one of %q, not %.100s", metaLevel, loggingLevels, v.raw())
+			return nil, badRequest(CodeInvalidParams, "_meta: %s must be one of %q, not %.100s", metaLevel, loggingLevels, v.raw())
 		}
 	}
 	if refused := r.takeMeta(meta); refused != nil {
@@ -86,19 +82,16 @@ func openStateless(ss *session, in *incoming) (*Request, *Error) {
 // checkRevision compares the revision of a request with its header, and with what the
 // server speaks.
 func (s *Server) checkRevision(v value, header http.Header) *Error {
-	refuse := func(code int, format string, args ...any) *Error {
-		return Errorf(code, format, args...).WithHTTP(http.StatusBadRequest, nil)
-	}
 	names := header.Values(headerRevision)
 	switch name := v.str(); {
 	case header != nil && len(names) == 0:
-		return refuse(CodeHeaderMismatch, "the header MCP-Protocol-Version is missing; this server speaks %s", strings.Join(s.revisions(), ", "))
+		return badRequest(CodeHeaderMismatch, "the header MCP-Protocol-Version is missing; this server speaks %s", strings.Join(s.revisions(), ", "))
 	case v.kind() != kindString:
-		return refuse(CodeInvalidParams, "_meta: %s must name the revision; this server speaks %s", metaRevision, strings.Join(s.revisions(), ", "))
+		return badRequest(CodeInvalidParams, "_meta: %s must name the revision; this server speaks %s", metaRevision, strings.Join(s.revisions(), ", "))
 	case header != nil && (len(names) > 1 || names[0] != name):
-		return refuse(CodeHeaderMismatch, "MCP-Protocol-Version is %.100q, but _meta says %.100q", strings.Join(names, ", "), name)
+		return badRequest(CodeHeaderMismatch, "MCP-Protocol-Version is %.100q, but _meta says %.100q", strings.Join(names, ", "), name)
 	case !parseRevision(name).alone() || !s.serves(parseRevision(name)):
-		return refuse(CodeUnsupportedProtocolVersion, "revision %.100q is not served", name).
+		return badRequest(CodeUnsupportedProtocolVersion, "revision %.100q is not served", name).
 			withData(map[string]any{"supported": s.revisions(), "requested": name})
 	}
 	return nil
@@ -124,7 +117,7 @@ func (r *Request) checkParamHeaders() *Error {
 // takeAnswers reads what the client has been asked before. Those methods that cannot
 // ask have no use for it.
 func (r *Request) takeAnswers() *Error {
-	if r.Method != methodToolsCall && r.Method != methodPromptsGet && r.Method != methodResourcesRead {
+	if !mayAsk(r.Method) {
 		return nil
 	}
 	p := r.in.params
@@ -155,6 +148,12 @@ func (r *Request) takeAnswers() *Error {
 	return nil
 }
 
+// mayAsk reports whether a request may be answered with questions (Multi Round-Trip
+// Requests).
+func mayAsk(method string) bool {
+	return method == methodToolsCall || method == methodPromptsGet || method == methodResourcesRead
+}
+
 // A replayAsker answers with what the request carries, and notes what it lacks.
 type replayAsker struct{}
 
@@ -177,11 +176,8 @@ func (replayAsker) ask(_ context.Context, r *Request, questions []Question) ([]A
 			continue
 		}
 		r.round.used[q.Name] = raw
-		ix, err := scan(raw)
-		if err == nil {
-			answers[i], err = q.answer(ix.root())
-		}
-		if err != nil {
+		var err error
+		if answers[i], err = q.read(raw); err != nil {
 			return nil, Errorf(CodeInvalidParams, "inputResponses: %q: %v", q.Name, err)
 		}
 	}
@@ -198,7 +194,7 @@ func closeStateless(r *Request, result any, err error) (any, error) {
 		result, err = r.askVisits(e)
 	}
 	switch {
-	case r.isOpen() && !r.isRefusal(err):
+	case r.isOpen() && !errors.As(err, new(*Error)): // which decides, whatever was asked before
 		return r.inputRequired()
 	case err == nil:
 		return &statelessResult{r, result}, nil
@@ -213,10 +209,6 @@ func closeStateless(r *Request, result any, err error) (any, error) {
 	}
 	return nil, err
 }
-
-// isRefusal reports whether an error of the protocol decided the request, whatever
-// was asked before.
-func (r *Request) isRefusal(err error) bool { return errors.As(err, new(*Error)) }
 
 // askVisits asks for the visits that an error of 2025-11-25 wants first. They are asked
 // for again until the error is no more, or the person does not agree to one.
@@ -708,7 +700,10 @@ func (c *clientConn) introduce(rev revision) error {
 		return fmt.Errorf("mcp: client's Implementation: %w", err)
 	}
 	caps, err := appendJSON(nil, c.c.capabilities(), rev)
-	c.says = Meta{metaRevision: rev.String(), metaCapabilities: json.RawMessage(caps), metaClient: json.RawMessage(info)}
+	c.says = Meta{metaRevision: rev.String(), metaCapabilities: json.RawMessage(caps)}
+	if !c.c.opts.Anonymous {
+		c.says[metaClient] = json.RawMessage(info)
+	}
 	return err
 }
 
@@ -800,32 +795,45 @@ func (statelessEra) prepare(cs *ClientSession, c *clientCall) (callOptions, erro
 	if c.round != nil {
 		params = c.round.params
 	}
-	switch p := params.(type) {
-	case *CallToolParams:
-		o.header[headerName] = []string{encodeHeader(p.Name)}
-		cs.conn.mu.Lock()
-		mirrors := cs.conn.mirrors[p.Name]
-		cs.conn.mu.Unlock()
-		if len(mirrors) == 0 || len(p.Arguments) == 0 {
-			break
-		}
-		args, err := scan(p.Arguments)
-		if err == nil {
-			err = setMirrors(o.header, mirrors, args.root())
-		}
-		if err != nil {
-			return o, fmt.Errorf("mcp: arguments of tool %q: %w", p.Name, err)
-		}
-	case *GetPromptParams:
-		o.header[headerName] = []string{encodeHeader(p.Name)}
-	case *ReadResourceParams:
-		o.header[headerName] = []string{encodeHeader(p.URI)}
-	case *TaskParams:
-		o.header[headerName] = []string{encodeHeader(p.TaskID)}
-	case *UpdateTaskParams:
-		o.header[headerName] = []string{encodeHeader(p.TaskID)}
+	if name, ok := nameIn(params); ok {
+		o.header[headerName] = []string{encodeHeader(name)}
+	}
+	p, ok := params.(*CallToolParams)
+	if !ok {
+		return o, nil
+	}
+	cs.conn.mu.Lock()
+	mirrors := cs.conn.mirrors[p.Name]
+	cs.conn.mu.Unlock()
+	if len(mirrors) == 0 || len(p.Arguments) == 0 {
+		return o, nil
+	}
+	args, err := scan(p.Arguments)
+	if err == nil {
+		err = setMirrors(o.header, mirrors, args.root())
+	}
+	if err != nil {
+		return o, fmt.Errorf("mcp: arguments of tool %q: %w", p.Name, err)
 	}
 	return o, nil
+}
+
+// nameIn is nameOf's member of parameters that are not encoded yet; not ok: they have
+// none.
+func nameIn(params any) (name string, ok bool) {
+	switch p := params.(type) {
+	case *CallToolParams:
+		return p.Name, true
+	case *GetPromptParams:
+		return p.Name, true
+	case *ReadResourceParams:
+		return p.URI, true
+	case *TaskParams:
+		return p.TaskID, true
+	case *UpdateTaskParams:
+		return p.TaskID, true
+	}
+	return "", false
 }
 
 // ping asks for something that is always there: the revision has no ping.
@@ -907,7 +915,7 @@ func (statelessEra) settle(ctx context.Context, cs *ClientSession, c *clientCall
 	case kind.is("task") && c.method == methodToolsCall && !cs.conn.c.opts.NoTasks:
 		c.created = v
 		return false, nil
-	case kind.is("input_required") && (c.method == methodToolsCall || c.method == methodPromptsGet || c.method == methodResourcesRead):
+	case kind.is("input_required") && mayAsk(c.method):
 		err = cs.answerRound(ctx, c, v)
 		return err == nil, err
 	}
@@ -1038,7 +1046,8 @@ func (statelessEra) follow(ctx context.Context, cs *ClientSession, uri string, o
 	}
 	if want.empty() {
 		c.remember(func(c *clientConn) { c.hears = nil })
-	} else if h := c.listen(want); true {
+	} else {
+		h := c.listen(want)
 		if err := cs.awaitGrant(ctx, h, uri, on); err != nil {
 			h.stop(err)
 			c.remember(func(c *clientConn) { c.hears = before })

@@ -621,7 +621,7 @@ func TestStatelessAsk(t *testing.T) {
 // be the answer does.
 //
 // BASE-041 BASE-293 BASE-342 BASE-347 BASE-362 BASE-363 FEAT-343 FEAT-346 FEAT-347 FEAT-359 E4.2 E4.3 E4.8 E4.17 E4.7
-// FEAT-247 FEAT-363 FEAT-191 FEAT-275 E2.17 E2.18 E2.21 E11.14 C-19
+// FEAT-247 FEAT-363 FEAT-191 FEAT-275 E2.17 E2.18 E2.21 E11.14 C-19 BUG-187
 func TestStatelessAskRefused(t *testing.T) {
 	server := func() *Server {
 		s := asking(t, &ServerOptions{HasResources: true, Complete: func(ctx context.Context, r *Request, _ *CompleteParams) (*Completion, error) {
@@ -808,10 +808,243 @@ func TestBUG190RequestState(t *testing.T) {
 	}
 }
 
+// A requestState is good for its call, as it is, however often it is sent, on a pipe as
+// over HTTP.
+//
+// BUG-190 BASE-359 BASE-360 FEAT-355 FEAT-356
+func TestStateEveryWay(t *testing.T) {
+	call := func(name, more string) string {
+		return strings.Replace(lone("tools/call", `"name":"`+name+`"`+more), "META", canAll, 1)
+	}
+	retry := func(name, state string) string {
+		return call(name, `,"inputResponses":{"1":{"roots":[]}},"requestState":"`+state+`"`)
+	}
+	const asked = `ASK,"inputRequests":{"1":{"method":"roots/list","params":{}}},"requestState":"#1"`
+	done := gives(`DONE,"content":[{"type":"text","text":"0"}]`)
+	refused := fails(200, -32602, "requestState is not one that this request was given, or has expired")
+	everyWay(t, func() *Server { return asking(t, nil) },
+		call("roots", ""), gives(asked),
+		retry("roots", "#1"), done,
+		retry("roots", "#1"), done,
+		retry("roots", "#1A"), refused,
+		retry("swallow", "#1"), refused,
+		strings.Replace(retry("roots", "#1"), `"name":"roots"`, `"name":"roots","arguments":{"a":1}`, 1), refused,
+		strings.Replace(retry("two", "#1"), "tools/call", "prompts/get", 1), refused,
+		retry("roots", "#1"), done,
+	)
+	h := &HTTPHandler{Server: asking(t, &ServerOptions{StateLife: time.Minute})}
+	talkHTTP(t, h, nil, func(c *web) {
+		sees := func(request, answer string) {
+			c.alone(request).sees("200 application/json\n" + modern(answer[4:]))
+		}
+		sees(call("roots", ""), gives(asked))
+		time.Sleep(59 * time.Second)
+		sees(retry("roots", "#1"), done)
+		time.Sleep(time.Second)
+		sees(retry("roots", "#1"), refused)
+	})
+}
+
+// What must happen once only is for the application to guard, which sees what comes.
+//
+// BASE-361
+func TestStateOnce(t *testing.T) {
+	var used sync.Map
+	once := func(ctx context.Context, r *Request, next func(context.Context) (any, error)) (any, error) {
+		var p struct {
+			State string `json:"requestState"`
+		}
+		if err := json.Unmarshal(r.Params, &p); err != nil {
+			return nil, err
+		}
+		if _, again := used.LoadOrStore(p.State, true); again && p.State != "" {
+			return nil, Errorf(CodeInvalidParams, "this was answered before")
+		}
+		return next(ctx)
+	}
+	call := strings.Replace(lone("tools/call", `"name":"roots"`), "META", canAll, 1)
+	retry := strings.TrimSuffix(call, "}}") + `,"inputResponses":{"1":{"roots":[]}},"requestState":"#1"}}`
+	everyWay(t, func() *Server { return asking(t, &ServerOptions{Intercept: []Interceptor{once}}) },
+		call, gives(`ASK,"inputRequests":{"1":{"method":"roots/list","params":{}}},"requestState":"#1"`),
+		retry, gives(`DONE,"content":[{"type":"text","text":"0"}]`),
+		retry, fails(200, -32602, "this was answered before"),
+	)
+}
+
+// What was given to one caller is good for nobody else who knows it: not for the same
+// name at another issuer, nor for one that reads the same when both are joined.
+//
+// AUTH-291 AUTH-292 AUTH-293 AUTH-294 AUTH-295 AUTH-298 FEAT-304 HOSTILE-56
+func TestHandlesOfOthers(t *testing.T) {
+	s := asking(t, &ServerOptions{Tasks: TaskOptions{Store: numberedTasks()}})
+	must(t, AddTool(s, &Tool{Name: "job", Execution: &ToolExecution{TaskSupport: "optional"}}, works))
+	h := &HTTPHandler{Server: s, Authorize: func(r *http.Request) (*Identity, error) {
+		return &Identity{Issuer: r.Header.Get("X-Issuer"), Subject: r.Header.Get("X-Subject")}, nil
+	}}
+	const can = `META<{"roots":{},"extensions":{"io.modelcontextprotocol/tasks":{}}}>`
+	request := func(method, members string) string {
+		return strings.Replace(lone(method, members), "META", can, 1)
+	}
+	refusal := func(message string) string { return refusedFor("1", 200, -32602, message) }
+	talkHTTP(t, h, nil, func(c *web) {
+		as := func(issuer, subject, request, wanted string) {
+			t.Helper()
+			c.alone(request, "X-Issuer: "+issuer, "X-Subject: "+subject).sees(wanted)
+		}
+		reply := func(members string) string { return "200 application/json\n" + modern(gives(members)[4:]) }
+		as("i", "ann", request("tools/call", `"name":"roots"`), reply(`ASK,"inputRequests":{"1":{"method":"roots/list","params":{}}},"requestState":"#1"`))
+		as("i", "ann", request("tools/call", `"name":"job","arguments":{"ms":5000}`), reply(`"resultType":"task",INFO,`+atTasks(Revision20260728, `⟨t1 working 0 0⟩`)))
+		retry := request("tools/call", `"name":"roots","inputResponses":{"1":{"roots":[]}},"requestState":"#1"`)
+		get := request("tasks/get", `"taskId":"t1"`)
+		for _, other := range [][2]string{{"j", "ann"}, {"i", "bob"}, {"", "ann"}, {"i", ""}, {"", ""}, {"ia", "nn"}, {"", "i ann"}, {"i ann", ""}} {
+			as(other[0], other[1], retry, refusal("requestState is not one that this request was given, or has expired"))
+			for _, method := range []string{"tasks/get", "tasks/cancel", "tasks/update"} {
+				as(other[0], other[1], request(method, `"taskId":"t1","inputResponses":{}`), refusal("no such task, or not any more"))
+			}
+		}
+		as("i", "ann", retry, reply(`DONE,"content":[{"type":"text","text":"0"}]`))
+		as("i", "ann", get, reply(`DONE,`+atTasks(Revision20260728, `⟨t1 working 0 0⟩`)))
+		time.Sleep(time.Hour)
+		as("i", "ann", retry, refusal("requestState is not one that this request was given, or has expired"))
+		as("i", "ann", get, refusal("no such task, or not any more"))
+	})
+	one, other := (&TaskOptions{}).newTask("", "", nil).ID, (&TaskOptions{}).newTask("", "", nil).ID
+	if one == other || len(one) != 26 { // of 5 random bits each
+		t.Errorf("tasks are called %s and %s", one, other)
+	}
+}
+
+// Nothing is kept for who asks: each request has its own storage, and what is listed is
+// the same, in the same order, on each connection and from each process.
+//
+// BASE-284 BASE-285 BASE-286
+func TestStatelessKeepsNothing(t *testing.T) {
+	server := func(names ...string) func() *Server {
+		return func() *Server {
+			s := newServer(t, nil)
+			for _, name := range names {
+				addTool(t, s, name, func(_ context.Context, r *Request) (string, error) {
+					_, kept := r.Session.LoadOrStore("k", 1)
+					return fmt.Sprint(kept), nil
+				})
+				must(t, s.AddPrompt(&Prompt{Name: name}, func(context.Context, *Request, *GetPromptParams) (*GetPromptResult, error) { return nil, nil }),
+					s.AddResource(&Resource{URI: "x:" + name, Name: name}, func(context.Context, *Request, *ReadResourceParams) (*ReadResourceResult, error) { return nil, nil }))
+			}
+			return s
+		}
+	}
+	const schema = `"inputSchema":{"type":"object","properties":{},"additionalProperties":false}`
+	tools := gives(`DONE,` + noted + `,"tools":[{"name":"a",` + schema + `},{"name":"b",` + schema + `},{"name":"c",` + schema + `}]`)
+	prompts := gives(`DONE,` + noted + `,"prompts":[{"name":"a"},{"name":"b"},{"name":"c"}]`)
+	resources := gives(`DONE,` + noted + `,"resources":[{"uri":"x:a","name":"a"},{"uri":"x:b","name":"b"},{"uri":"x:c","name":"c"}]`)
+	for _, order := range [][]string{{"a", "b", "c"}, {"c", "a", "b"}} {
+		var lines []string
+		for range 3 {
+			lines = append(lines, lone("tools/list", ""), tools, lone("prompts/list", ""), prompts, lone("resources/list", ""), resources,
+				lone("tools/call", `"name":"b"`), gives(`DONE,"content":[{"type":"text","text":"false"}]`))
+		}
+		everyWay(t, server(order...), lines...)
+	}
+}
+
+// The door is the same for requests that stand alone.
+//
+// BUG-058 BUG-059 BUG-061 BUG-074 BUG-076
+func TestStatelessDoor(t *testing.T) {
+	run := lone("tools/call", `"name":"run"`)
+	talkHTTP(t, &HTTPHandler{Server: toolThatMustNotRun(t), AllowedHosts: []string{"mcp.example.com"}}, nil, func(c *web) {
+		const origin = `origin "http://evil.example" is not allowed; add it to AllowedOrigins`
+		c.alone(run, "Content-Type: text/plain", "Origin: http://evil.example").sees(refused(403, -32600, origin))
+		c.alone(run, "Content-Type: text/plain").sees(refused(415, -32600, `Content-Type must be application/json, not "text/plain"`))
+		c.alone(run, "Host: localhost", "Origin: http://evil.example").sees(refused(403, -32600, origin))
+		c.alone(run, "Host: evil.example").sees(refused(403, -32600, `host "evil.example" is not allowed; add it to AllowedHosts`))
+		c.alone(run, "Host: backend", "X-Forwarded-Host: mcp.example.com").sees(refused(403, -32600, `host "backend" is not allowed; add it to AllowedHosts`))
+		c.alone(run + strings.Repeat(" ", 4<<20)).sees(refused(413, -32600, "body of more than 4194304 bytes; MaxBody allows more"))
+	})
+	h := &HTTPHandler{Server: testServer(t, nil), MaxBody: 16 << 20, AllowedHosts: []string{"mcp.example.com"}, TrustForwardedHost: true,
+		AllowedOrigins: []string{"https://app.example.com"}}
+	talkHTTP(t, h, nil, func(c *web) {
+		echo, answer := lone("tools/call", echoHi), modern(gives(saysHi)[4:])
+		for _, header := range []string{"X: none", "Origin: http://localhost:6274", "Origin: https://app.example.com", "Host: mcp.example.com",
+			"X-Forwarded-Host: mcp.example.com", "Accept: application/json", "-Accept"} {
+			c.alone(echo, header).sees("200 application/json\n" + answer)
+		}
+		c.alone(echo, "Accept: text/event-stream").sees("200 text/event-stream\n: ok\n\ndata: " + answer + "\n$")
+		c.alone(echo + strings.Repeat(" ", 5<<20)).sees("200 application/json\n" + answer)
+	})
+}
+
+// BUG-208: requests that stand alone are served at once, too.
+func TestStatelessSlowTool(t *testing.T) {
+	s := testServer(t, nil)
+	addTool(t, s, "nap", func(context.Context, *Request) (string, error) { time.Sleep(5 * time.Second); return "slept", nil }) // virtual
+	talk(t, serve(s), modern(`
+		> {"jsonrpc":"2.0","id":5,"method":"tools/call","params":{META,"name":"nap"}}
+		> {"jsonrpc":"2.0","id":7,"method":"resources/list","params":{META}}
+		< {"jsonrpc":"2.0","id":7,"error":{"code":-32601,"message":"method \"resources/list\" is not offered by this server"}}
+		> {"jsonrpc":"2.0","id":8,"method":"tools/call","params":{META,`+echoHi+`}}
+		< {"jsonrpc":"2.0","id":8,"result":{`+saysHi+`}}
+		. 5s
+		< {"jsonrpc":"2.0","id":5,"result":{DONE,"content":[{"type":"text","text":"slept"}]}}
+	`))
+}
+
+// What a handler says comes in its order, before the call returns: in either era, on a
+// pipe and over HTTP.
+//
+// BUG-071 BUG-209
+func TestOrderEveryWay(t *testing.T) {
+	const count = 200
+	var wanted []string
+	for i := range count {
+		wanted = append(wanted, fmt.Sprint(i), fmt.Sprint("progress ", i+1))
+	}
+	s := testServer(t, nil)
+	addTool(t, s, "chatty", func(ctx context.Context, r *Request) (string, error) {
+		for i := range count {
+			if err := errors.Join(r.Log(ctx, LevelInfo, "", i), r.Progress(ctx, float64(i+1), 0, "")); err != nil {
+				return "", err
+			}
+		}
+		return "", nil
+	})
+	for _, rev := range []string{Revision20251125, Revision20260728} {
+		for _, overHTTP := range []bool{false, true} {
+			synctest.Test(t, func(t *testing.T) {
+				var logged, progressed []string
+				opts := &ClientOptions{Revisions: []string{rev}, LoggingMessage: func(_ context.Context, _ *ClientSession, p *LoggingMessageParams) {
+					logged = append(logged, string(p.Data))
+				}}
+				h, ours, served := &HTTPHandler{Server: s}, Transport(nil), sync.WaitGroup{}
+				if overHTTP {
+					ln := listenMemory()
+					serveMemory(t, ln, h)
+					ours = &HTTPTransport{URL: "http://127.0.0.1/mcp", Client: ln.client()}
+				} else {
+					a, b := Pipe()
+					served.Go(func() { _ = s.Run(t.Context(), b) })
+					ours = &ConnTransport{Conn: a}
+				}
+				cs, err := NewClient(&Implementation{Name: "c", Version: "0"}, opts).Connect(t.Context(), ours)
+				must(t, err, cs.SetLoggingLevel(t.Context(), LevelInfo))
+				_, err = cs.With(CallOptions{Progress: func(p Progress) { progressed = append(progressed, fmt.Sprint("progress ", p.Value)) }}).CallTool(t.Context(), "chatty", nil)
+				must(t, err)
+				var got []string
+				for i := range min(len(logged), len(progressed)) {
+					got = append(got, logged[i], progressed[i])
+				}
+				want(t, fmt.Sprint(rev, " HTTP ", overHTTP), got, wanted)
+				must(t, cs.Close(), h.Shutdown(t.Context()))
+				served.Wait()
+			})
+		}
+	}
+}
+
 // A requestState lives as long as it is set to, and a server that was started again
 // with new keys takes none of before.
 //
-// AUTH-293 AUTH-294
+// AUTH-293 AUTH-294 BUG-190
 func TestStateExpires(t *testing.T) {
 	s := asking(t, &ServerOptions{StateLife: time.Minute})
 	const (
@@ -945,8 +1178,8 @@ func TestStatelessVisits(t *testing.T) {
 
 // What handlers and interceptors make is a result of the era, with each member once.
 //
-// BASE-044 BASE-050 BASE-052 BASE-294 BASE-385 BASE-387 BASE-388 BASE-391 FEAT-204 FEAT-207 BASE-051 BASE-048
-// BASE-049 FEAT-116 FEAT-202 FEAT-208 BASE-422 FEAT-540 E1.10 BASE-011
+// BASE-044 BASE-050 BASE-052 BASE-294 BASE-385 BASE-387 BASE-388 BASE-391 FEAT-204 FEAT-207 BASE-051 BASE-048 BASE-049 FEAT-116
+// FEAT-202 FEAT-208 BASE-422 FEAT-540 E1.10 BASE-011 BASE-344
 func TestStatelessResults(t *testing.T) {
 	var result any
 	var failed error
@@ -1191,6 +1424,34 @@ func TestBUG218CloseWhileListening(t *testing.T) {
 		want(t, "time", time.Since(start), time.Duration(0))
 		x.sees(modern("data: " + `{"jsonrpc":"2.0","id":1,"result":{"resultType":"complete","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"test","version":"1"},"io.modelcontextprotocol/subscriptionId":1}}}` + "\n$"))
 	})
+	// On a pipe the handlers themselves end it all: of a call, and of a subscription that
+	// is being set up.
+	ends := func(id int) string {
+		return fmt.Sprintf(`
+				~ {"jsonrpc":"2.0","method":"notifications/cancelled","params":{SUB(%d),"requestId":%[1]d,"reason":"the server ends the subscription"}}
+				~ {"jsonrpc":"2.0","id":%[1]d,"result":{"resultType":"complete","_meta":{"io.modelcontextprotocol/serverInfo":{"name":"test","version":"1"},"io.modelcontextprotocol/subscriptionId":%[1]d}}}`, id)
+	}
+	for request, answer := range map[string]string{
+		`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{META,"name":"stop"}}`:                                               `{"jsonrpc":"2.0","id":2,"result":{DONE,"content":[{"type":"text","text":"stopped"}]}}`,
+		`{"jsonrpc":"2.0","id":2,"method":"subscriptions/listen","params":{META,"notifications":{"resourceSubscriptions":["x:y"]}}}`: `{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{SUB(2),"notifications":{"resourceSubscriptions":["x:y"]}}}` + ends(2),
+	} {
+		t.Run(request, func(t *testing.T) {
+			talk(t, func(ctx context.Context, c Conn) {
+				ctx, stop := context.WithCancel(ctx)
+				defer stop()
+				s := testServer(t, &ServerOptions{Subscribe: func(context.Context, *Request, string) error { stop(); return nil }})
+				addTool(t, s, "stop", func(context.Context, *Request) (string, error) { stop(); return "stopped", nil })
+				must(t, s.AddResource(&Resource{URI: "x:y", Name: "n"}, func(context.Context, *Request, *ReadResourceParams) (*ReadResourceResult, error) { return nil, nil }))
+				start := time.Now()
+				_ = s.Run(ctx, c)
+				want(t, "time", time.Since(start), time.Duration(0))
+			}, modern(`
+				> `+lone("subscriptions/listen", `"notifications":{}`)+`
+				< {"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{SUB(1),"notifications":{}}}
+				> `+request+`
+				~ `+answer+ends(1)))
+		})
+	}
 }
 
 // What changes while a subscription is set up is told after its acknowledgement, and

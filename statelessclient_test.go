@@ -396,10 +396,42 @@ func TestStatelessGivingUp(t *testing.T) {
 	}, "< "+loneRequest(1, "server/discover", "")+"\n. 1s")
 }
 
-// Hints come to the application as they are, or as none where they make no sense;
-// nothing is kept.
+// A client may keep its name to itself where no handshake demands it, and is served.
 //
-// BASE-394 BASE-396 BASE-397 BASE-399 EDGE-225 EDGE-226 BASE-400
+// BASE-289 BASE-291
+func TestAnonymous(t *testing.T) {
+	const meta = `"_meta":{"io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/protocolVersion":"2026-07-28"}`
+	talk(t, modernClient(t, ClientOptions{Anonymous: true}, func(ctx context.Context, cs *ClientSession) {
+		must(t, second(cs.CallTool(ctx, "a", nil)))
+	}), `
+		< {"jsonrpc":"2.0","id":1,"method":"server/discover","params":{`+meta+`}}
+		> `+discovered(1, `{"tools":{}}`)+`
+		< {"jsonrpc":"2.0","id":2,"method":"tools/call","params":{`+meta+`,"name":"a"}}
+		> `+givesBack(2, toolDone))
+	talk(t, use(t, &ClientOptions{Anonymous: true}, nil), welcome(Revision20251125)) // where it is named all the same
+	s := newServer(t, nil)
+	addTool(t, s, "who", func(_ context.Context, r *Request) (string, error) { return fmt.Sprintf("%q", r.Client.Name), nil })
+	for anonymous, wanted := range map[bool]string{true: `""`, false: `"c"`} {
+		synctest.Test(t, func(t *testing.T) {
+			ours, theirs := Pipe()
+			var served sync.WaitGroup
+			served.Go(func() { _ = s.Run(t.Context(), theirs) })
+			cs, err := NewClient(&Implementation{Name: "c", Version: "0"}, &ClientOptions{Anonymous: anonymous}).Connect(t.Context(), &ConnTransport{Conn: ours})
+			must(t, err)
+			r, err := cs.CallTool(t.Context(), "who", nil)
+			must(t, err)
+			want(t, "name", r.Text(), wanted)
+			must(t, cs.Close())
+			served.Wait()
+		})
+	}
+}
+
+// Hints come to the application as they are, or as none where they make no sense;
+// nothing is kept: what is fresh is fetched like what is stale, and nothing without
+// being asked for.
+//
+// BASE-392 BASE-394 BASE-396 BASE-397 BASE-399 BASE-400 BASE-404 FEAT-210 FEAT-212 FEAT-214 EDGE-225 EDGE-226
 func TestCacheHints(t *testing.T) {
 	hints := []struct{ members, wanted string }{
 		{`,"ttlMs":1500,"cacheScope":"public"`, "1.5s public"},
@@ -581,7 +613,7 @@ func TestRounds(t *testing.T) {
 
 // BUG-188: the answers stand under the names of the questions, as they are.
 //
-// BASE-351 BASE-352 BASE-353 BASE-355
+// BASE-351 BASE-352 BASE-353 BASE-355 BASE-393 FEAT-211
 func TestBUG188InputResponses(t *testing.T) {
 	const asked = `{"k1":{"method":"elicitation/create","params":{"mode":"form","message":"m","requestedSchema":{"type":"object","properties":{"n":{"type":"string"}}}}}}`
 	call := func(id int, more string) string {

@@ -36,6 +36,9 @@ func TestMain(m *testing.M) {
 
 // children are the servers that the tests start. They may end by os.Exit.
 var children = map[string]func(){
+	// replica is one of the replicas over HTTP.
+	"replica": serveReplica,
+
 	// serve is a server with the tools of these tests.
 	"serve": func() { _ = childServer().Run(context.Background(), Stdio()) },
 
@@ -114,6 +117,13 @@ var children = map[string]func(){
 		fmt.Println(openedLine)
 		_, _ = c.Read()
 		_, _ = c.Read()
+	},
+
+	// doomed ends whatever it is told.
+	"doomed": func() {
+		record("started")
+		_, _ = Stdio().Read()
+		os.Exit(1)
 	},
 
 	// parent is a client with a server of its own, which it never closes.
@@ -378,7 +388,7 @@ func TestBUG005Banner(t *testing.T) {
 	want(t, "noise", &noise, "Server starting...; [INFO] ready")
 }
 
-// BUG-049: a child that ends at the first message is started once more.
+// BUG-049: a child that ends at the first message is started once more, and only once.
 func TestBUG049ChildEndsAtProbe(t *testing.T) {
 	started := filepath.Join(t.TempDir(), "started")
 	cs, err := NewClient(&Implementation{Name: "c", Version: "0"}, nil).Connect(t.Context(), command("picky", "MCP_TEST_RECORD="+started))
@@ -388,6 +398,14 @@ func TestBUG049ChildEndsAtProbe(t *testing.T) {
 	lines, err := os.ReadFile(started)
 	must(t, err)
 	want(t, "starts", string(lines), "started\nstarted\n")
+
+	again := filepath.Join(t.TempDir(), "started")
+	_, err = NewClient(&Implementation{Name: "c", Version: "0"}, nil).Connect(t.Context(), command("doomed", "MCP_TEST_RECORD="+again))
+	const ended = "mcp: connection closed: the server process ended: exit status 1"
+	checkError(t, "Connect", err, ended+"; tried again without it: "+ended)
+	lines, err = os.ReadFile(again)
+	must(t, err)
+	want(t, "starts", string(lines), "started\nstarted\n") // and not a third time
 
 	pinned := NewClient(&Implementation{Name: "c", Version: "0"}, &ClientOptions{Revisions: []string{Revision20260728}})
 	_, err = pinned.Connect(t.Context(), command("picky", "MCP_TEST_RECORD="+started))

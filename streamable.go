@@ -529,7 +529,7 @@ func (h *HTTPHandler) readBody(w http.ResponseWriter, r *http.Request) (*frame, 
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return nil, Errorf(CodeInvalidRequest, "the body took more than %v", bodyTimeout).WithHTTP(http.StatusRequestTimeout, nil)
 	case err != nil:
-		return nil, Errorf(CodeInvalidRequest, "the body could not be read").WithHTTP(http.StatusBadRequest, nil)
+		return nil, badRequest(CodeInvalidRequest, "the body could not be read")
 	}
 	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
 	return parseFrame(trimBOM(body.Bytes())), nil
@@ -646,7 +646,7 @@ func (h *HTTPHandler) lone() (*session, *Error) {
 	case h.loneSession == nil:
 		ss := h.Server.newSession()
 		ss.host = &h.host
-		ss.lone, ss.p.lent, ss.p.limit = true, true, cmp.Or(h.MaxSessions, defaultSessions)
+		ss.p.lent, ss.p.limit = true, cmp.Or(h.MaxSessions, defaultSessions)
 		if h.open == nil {
 			h.open = map[*session]func(error){}
 		}
@@ -666,10 +666,8 @@ func (h *HTTPHandler) lone() (*session, *Error) {
 // keepAlive decides the reply if the handler takes its time, and comments on it, until
 // the function that it returns is called.
 func (st *httpStream) keepAlive(h *HTTPHandler) (stop func()) {
-	start, decide, comment := time.Now(), cmp.Or(h.DecideAfter, defaultDecide), cmp.Or(h.Comment, defaultComment)
-	if comment < 0 {
-		comment = math.MaxInt64
-	}
+	start := time.Now()
+	decide, comment := h.pace()
 	var mu sync.Mutex // guards t, which its own function sets again
 	var t *time.Timer
 	mu.Lock()
@@ -1398,10 +1396,8 @@ func (st *httpStream) pause(retry time.Duration) error {
 // client is gone. When the peer is over, handlers have some time to answer.
 func (st *httpStream) wait(h *HTTPHandler, r *http.Request, c *httpConn, p *peer) {
 	defer c.leave()
-	start, decide, comment := time.Now(), cmp.Or(h.DecideAfter, defaultDecide), cmp.Or(h.Comment, defaultComment)
-	if comment < 0 {
-		comment = math.MaxInt64
-	}
+	start := time.Now()
+	decide, comment := h.pace()
 	t := time.NewTimer(min(decide, comment))
 	defer t.Stop()
 	var grace <-chan time.Time
@@ -1437,6 +1433,16 @@ func (st *httpStream) wait(h *HTTPHandler, r *http.Request, c *httpConn, p *peer
 			t.Reset(st.tick(time.Since(start), decide, comment))
 		}
 	}
+}
+
+// pace is when an undecided reply becomes a stream, and how often a silent one is
+// commented on.
+func (h *HTTPHandler) pace() (decide, comment time.Duration) {
+	decide, comment = cmp.Or(h.DecideAfter, defaultDecide), cmp.Or(h.Comment, defaultComment)
+	if comment < 0 {
+		comment = math.MaxInt64
+	}
+	return decide, comment
 }
 
 // tick writes a comment, or decides an undecided reply, if it is time for that. It

@@ -27,6 +27,7 @@ type web struct {
 	t       *testing.T
 	l       *pipeListener
 	client  *http.Client
+	server  *http.Server
 	session string // sent with each request; "": none
 	rev     string // likewise
 	path    string
@@ -88,10 +89,10 @@ func newWeb(t *testing.T, root http.Handler) *web {
 	c := &web{t: t, path: "/mcp", l: &pipeListener{conns: make(chan net.Conn), done: make(chan struct{})}}
 	c.client = &http.Client{Transport: &http.Transport{DisableCompression: true,
 		DialContext: func(context.Context, string, string) (net.Conn, error) { return c.l.dial() }}}
-	server := &http.Server{Handler: root, Protocols: &http.Protocols{}}
-	server.Protocols.SetHTTP1(true)
-	server.Protocols.SetUnencryptedHTTP2(true)
-	c.all.Go(func() { _ = server.Serve(c.l) }) // ends when the listener is closed
+	c.server = &http.Server{Handler: root, Protocols: &http.Protocols{}}
+	c.server.Protocols.SetHTTP1(true)
+	c.server.Protocols.SetUnencryptedHTTP2(true)
+	c.all.Go(func() { _ = c.server.Serve(c.l) }) // ends when the listener is closed
 	return c
 }
 
@@ -1356,6 +1357,17 @@ func TestBUG067Comments(t *testing.T) {
 			x.sees("200 text/event-stream\n: ok" + strings.Repeat("\n\n: still here", 4))
 		}
 	})
+	for comments, option := range map[int]time.Duration{4: 0, 2: 30 * time.Second, 0: -1} {
+		talkHTTP(t, &HTTPHandler{Server: testServer(t, nil), Comment: option}, nil, func(c *web) {
+			call, listen := c.alone(lone("tools/call", `"name":"slow"`)), c.alone(lone("subscriptions/listen", `"notifications":{}`))
+			time.Sleep(70 * time.Second)
+			said := strings.Repeat("\n\n: still here", comments)
+			call.sees("200 text/event-stream\n: ok" + said)
+			listen.sees(modern("200 text/event-stream\n: ok\n\ndata: " + `{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged","params":{SUB(1),"notifications":{}}}` + said))
+			call.drop()
+			listen.drop()
+		})
+	}
 }
 
 func TestBUG068FinalEventIsFlushed(t *testing.T) {
@@ -1386,6 +1398,7 @@ func TestBUG070NotificationAtTheEnd(t *testing.T) {
 		c.hello(Revision20250618, "{}")
 		for range 100 {
 			c.call(1, "end").sees("200 text/event-stream\n: ok\n\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"notifications/x\"}\n\ndata: " + doneA + "\n$")
+			c.call(1, "end", "Accept: application/json").sees("200 application/json\n" + doneA)
 		}
 	})
 }
@@ -1875,15 +1888,13 @@ func TestBUG217ShutdownWithOpenStreams(t *testing.T) {
 		}
 		time.Sleep(time.Second)
 		var both sync.WaitGroup
-		for range 2 {
-			both.Go(func() {
-				ctx, cancel := context.WithTimeout(context.Background(), 2*time.Second)
-				defer cancel()
-				if err := h.Shutdown(ctx); err != context.DeadlineExceeded {
-					t.Errorf("Shutdown: %v", err)
-				}
-			})
+		shutdown := func(bound time.Duration, wanted error) {
+			ctx, cancel := context.WithTimeout(context.Background(), bound)
+			defer cancel()
+			want(t, "Shutdown", h.Shutdown(ctx), wanted)
 		}
+		both.Go(func() { shutdown(2*time.Second, context.DeadlineExceeded) })
+		both.Go(func() { shutdown(time.Minute, nil) }) // for which the other has ended what runs
 		synctest.Wait()
 		for _, x := range streams {
 			x.sees("200 text/event-stream\n: ok\n$")
@@ -1902,6 +1913,11 @@ func TestBUG217ShutdownWithOpenStreams(t *testing.T) {
 		}
 		want(t, "causes", causes.String(), strings.Repeat("mcp: connection closed: the server shuts down; ", 4)+"mcp: connection closed: the server shuts down")
 		must(t, h.Shutdown(context.Background()))
+		start = time.Now()
+		must(t, c.server.Shutdown(context.Background())) // for which no stream is left
+		if took := time.Since(start); took > time.Second {
+			t.Errorf("the server's Shutdown took %v", took)
+		}
 	})
 }
 

@@ -36,6 +36,7 @@ const (
 	sweepTasks       = time.Minute
 	maxStatus        = 200 // bytes of a failure that are told with the status
 	tasksPage        = 100
+	taskTries        = 5 // to ask for a task, where the answer does not come
 )
 
 // What the state machine refuses.
@@ -552,11 +553,7 @@ func (t *runningTask) ask(ctx context.Context, r *Request, questions []Question)
 			method, _ := questions[i].method()
 			return nil, &refusal{method, a.Error}
 		}
-		ix, err := scan(a.Result)
-		if err == nil {
-			answers[i], err = questions[i].answer(ix.root())
-		}
-		if err != nil {
+		if answers[i], err = questions[i].read(a.Result); err != nil {
 			return nil, err
 		}
 	}
@@ -1366,12 +1363,35 @@ func (t *ClientTask) get(ctx context.Context) (*Task, value, error) {
 	return task, v, nil
 }
 
-// call makes a call about the task. Progress is the task's, not the call's.
+// call makes a call about the task, and makes it again if it is lost on its way: but for
+// cancelling, none does more the second time. Progress is the task's, not the call's.
 func (t *ClientTask) call(ctx context.Context, c *clientCall, o CallOptions) (value, error) {
 	o.Progress = nil
-	var raw rawResult
-	err := t.cs.With(o).call(ctx, c, &raw)
-	return raw.v, err
+	for tries := 1; ; tries++ {
+		var raw rawResult
+		again := *c
+		err := t.cs.With(o).call(ctx, &again, &raw)
+		switch {
+		case tries == taskTries || c.method == methodTasksCancel || !lostOnWay(err):
+			return raw.v, err
+		case !pause(ctx, -1, tries):
+			return raw.v, causeOf(ctx)
+		}
+	}
+}
+
+// lostOnWay reports whether a call has failed because its answer did not come, such as
+// when a replica dies: nobody has refused or ended it.
+func lostOnWay(err error) bool {
+	if e := (*HTTPError)(nil); errors.As(err, &e) {
+		return e.Status >= 500
+	}
+	for _, final := range []error{context.Canceled, context.DeadlineExceeded, ErrClosed, ErrUnauthorized, ErrInvalidResponse, ErrNotOffered} {
+		if errors.Is(err, final) {
+			return false
+		}
+	}
+	return err != nil && !errors.As(err, new(*Error))
 }
 
 // A rawResult is a result as it came.
@@ -1396,8 +1416,9 @@ func (t *ClientTask) Cancel(ctx context.Context) error {
 
 // Result waits for the end of the task and returns what the call would have returned.
 // It looks for it as often as the server says, and answers what the task asks with the
-// functions of the ClientOptions, each question once. It gives up when the task is
-// older than the server wants to keep it.
+// functions of the ClientOptions, each question once. A look that is lost on its way is
+// repeated, four times. It gives up when the task is older than the server wants to
+// keep it.
 func (t *ClientTask) Result(ctx context.Context) (*CallToolResult, error) {
 	result, err := t.wait(ctx)
 	if err == nil && t.tool != "" {

@@ -1,10 +1,13 @@
 package mcp
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
 	"reflect"
@@ -1910,6 +1913,88 @@ func TestTaskClientOverHTTP(t *testing.T) {
 			must(t, err, task.Cancel(t.Context()))
 			if got, err := task.Get(t.Context()); err != nil || got.Status != TaskCancelled {
 				t.Errorf("%s: %+v, %v", rev, got, err)
+			}
+			must(t, cs.Close(), h.Shutdown(t.Context()))
+		})
+	}
+}
+
+// A losing transport loses some calls of a method: the server does not get them, or
+// only its answer is lost.
+type losing struct {
+	*http.Transport
+	method   string
+	served   bool // only the answer is lost
+	n, calls int  // how many are lost, and came
+}
+
+func (l *losing) RoundTrip(r *http.Request) (*http.Response, error) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return nil, err
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	if !bytes.Contains(body, []byte(`"method":"`+l.method+`"`)) {
+		return l.Transport.RoundTrip(r)
+	}
+	switch l.calls++; {
+	case l.calls > l.n:
+		return l.Transport.RoundTrip(r)
+	case !l.served:
+		return &http.Response{StatusCode: http.StatusBadGateway, Header: http.Header{}, Body: http.NoBody, Request: r}, nil
+	}
+	resp, err := l.Transport.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	defer resp.Body.Close()
+	_, err = io.Copy(io.Discard, resp.Body)
+	return nil, cmp.Or(err, errors.New("connection reset"))
+}
+
+// A task outlives what is lost on the way to it and back: who waits for it asks again,
+// in the same words, and only after five tries gives up.
+func TestTaskCallsAreLost(t *testing.T) {
+	for _, tt := range []struct {
+		rev, method string
+		served      bool
+		n           int
+		err         string
+	}{
+		{Revision20260728, methodTasksGet, false, 4, ""},
+		{Revision20260728, methodTasksGet, true, 4, ""},
+		{Revision20260728, methodTasksUpdate, false, 4, ""},
+		{Revision20260728, methodTasksUpdate, true, 4, ""},
+		{Revision20251125, methodTasksGet, false, 4, ""},
+		{Revision20251125, methodTasksGet, true, 4, ""},
+		{Revision20251125, methodTasksResult, false, 4, ""},
+		{Revision20260728, methodTasksGet, false, 5, "mcp: tasks/get: POST http://127.0.0.1/mcp: the server answered 502 Bad Gateway"},
+		{Revision20251125, methodTasksGet, true, 5, `mcp: tasks/get: Post "http://127.0.0.1/mcp": connection reset`},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			h := &HTTPHandler{Server: taskServer(t, nil)}
+			ln := listenMemory()
+			serveMemory(t, ln, h)
+			client := ln.client()
+			lose := &losing{Transport: client.Transport.(*http.Transport), method: tt.method, served: tt.served, n: tt.n}
+			client.Transport = lose
+			asked := 0
+			o := &ClientOptions{Revisions: []string{tt.rev}, Elicit: func(context.Context, *ClientSession, *ElicitParams) (*ElicitResult, error) {
+				asked++
+				return ann, nil
+			}}
+			cs, err := NewClient(&Implementation{Name: "c", Version: "0"}, o).Connect(t.Context(), &HTTPTransport{URL: "http://127.0.0.1/mcp", Client: client})
+			must(t, err)
+			_, err = cs.ListTools(t.Context(), nil)
+			must(t, err)
+			task, _, err := cs.StartTool(t.Context(), "ask", nil, 0)
+			must(t, err)
+			r, err := task.Result(t.Context())
+			if checkError(t, fmt.Sprint(tt), err, tt.err); err == nil && (r.Text() != `{"name":"Ann"}` || asked != 1) {
+				t.Errorf("%+v: %q, asked %d times", tt, r.Text(), asked)
+			}
+			if tt.err != "" && lose.calls != 5 {
+				t.Errorf("%+v: %d tries", tt, lose.calls)
 			}
 			must(t, cs.Close(), h.Shutdown(t.Context()))
 		})
