@@ -341,7 +341,7 @@ func TestClientSampleTools(t *testing.T) {
 	}
 }
 
-// FEAT-289 FEAT-293 FEAT-294 FEAT-295 FEAT-296 FEAT-299 FEAT-302 FEAT-321 FEAT-323 E5.1 E5.5 E5.11 E2.14
+// FEAT-289 FEAT-293 FEAT-294 FEAT-295 FEAT-296 FEAT-299 FEAT-302 FEAT-321 FEAT-323 E5.1 E5.5 E5.11 E2.14 FEAT-486
 func TestClientElicit(t *testing.T) {
 	var answer *ElicitResult
 	handler := func(_ context.Context, cs *ClientSession, p *ElicitParams) (*ElicitResult, error) {
@@ -373,6 +373,7 @@ func TestClientElicit(t *testing.T) {
 		{"none", Revision20251125, false, false, nil, one, none},
 		{"defaults", Revision20250618, true, false, accept(""), one, `"result":{"action":"accept","content":{"n":1}}`},
 		{"defaults", Revision20251125, true, false, accept(`{"s":""}`), one, `"result":{"action":"accept","content":{"n":1,"s":""}}`},
+		{"dialect", Revision20251125, true, false, accept(""), strings.Replace(one, `"type":"object"`, `"$schema":"https://json-schema.org/draft/2020-12/schema","type":"object"`, 1), `"result":{"action":"accept","content":{"n":1}}`},
 		{"given", Revision20251125, true, false, accept(`{"n":0}`), strings.Replace(one, `{`, `{"mode":"form",`, 1), `"result":{"action":"accept","content":{"n":0}}`},
 		{"decline", Revision20251125, true, false, &ElicitResult{Action: "decline", Content: json.RawMessage(`{"n":1}`)}, one, `"result":{"action":"decline"}`},
 		{"cancel", Revision20251125, true, false, &ElicitResult{Action: "cancel"}, one, `"result":{"action":"cancel"}`},

@@ -110,6 +110,32 @@ func TestNoHintDecides(t *testing.T) {
 	}
 }
 
+// TestErrorMessages: the message of each error for the wire is one short line.
+//
+// BASE-036
+func TestErrorMessages(t *testing.T) {
+	files, fset := parsePackage(t, "linux")
+	seen := 0
+	for _, file := range files {
+		ast.Inspect(file, func(n ast.Node) bool {
+			call, ok := n.(*ast.CallExpr)
+			if !ok || fmt.Sprint(call.Fun) != "Errorf" || len(call.Args) < 2 {
+				return true
+			}
+			if text, ok := call.Args[1].(*ast.BasicLit); ok {
+				seen++
+				if message, err := strconv.Unquote(text.Value); err != nil || len(message) > 200 || strings.Contains(message, "\n") {
+					t.Errorf("%s: %q is no short line", fset.Position(call.Pos()), message)
+				}
+			}
+			return true
+		})
+	}
+	if seen < 50 {
+		t.Errorf("%d messages looked at", seen)
+	}
+}
+
 // TestRandomness: what must not be guessed comes from crypto/rand. Only the pauses of a
 // client that polls may be guessed.
 //

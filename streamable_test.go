@@ -2040,6 +2040,32 @@ func TestSSE(t *testing.T) {
 	})
 }
 
+// One mux serves clients of both transports, beside each other.
+//
+// BASE-272
+func TestBothTransports(t *testing.T) {
+	h := &HTTPHandler{Server: testServer(t, nil)}
+	mux := http.NewServeMux()
+	mux.Handle("/mcp", h)
+	mux.Handle("/sse", h.SSE())
+	talkHTTP(t, h, mux, func(c *web) {
+		c.path = "/sse"
+		stream := c.get()
+		synctest.Wait()
+		stream.mu.Lock()
+		_, endpoint, _ := strings.Cut(strings.TrimSpace(stream.body.String()), "event: endpoint\ndata: ")
+		stream.mu.Unlock()
+		stream.sees("200 text/event-stream\nevent: endpoint\ndata: " + endpoint)
+		c.path = "/mcp"
+		c.hello(Revision20251125, "{}")
+		c.post(pingA).sees(pongA)
+		c.alone(lone("tools/call", echoHi), "-Mcp-Session-Id").sees("200 application/json\n" + modern(gives(saysHi)[4:]))
+		c.path = endpoint
+		c.post(strings.Replace(initializeA, "2025-11-25", "2024-11-05", 1), "-Mcp-Session-Id").sees(`202`)
+		stream.sees("event: message\ndata: " + strings.Replace(initializedA, "2025-11-25", "2024-11-05", 1))
+	})
+}
+
 func TestBUG121ToolOutlivesItsPOST(t *testing.T) {
 	var causes journal
 	s := testServer(t, nil)

@@ -26,47 +26,47 @@ var features = []feature{
 		return either(served(r, methodInitialize), "initialize", either(served(r, methodDiscover), "each request alone, discover", "–"))
 	}, "TestServerNegotiates TestClientNegotiates TestStatelessMethods TestProbe"},
 	{"ping", func(r revision) string { return either(served(r, methodPing), "yes", "by discover") },
-		"TestConversation TestClientMethods TestBUG055PingThenList"},
+		"TestConversation TestClientMethods TestBUG055PingThenList mcp-server.TestRevisions"},
 	{"cancellation, progress", func(revision) string { return "yes" },
-		"TestCancelRequest TestStatelessCancel TestBUG206Tokens TestStatelessStreams TestStatelessGivingUp"},
+		"TestCancelRequest TestStatelessCancel TestBUG206Tokens TestStatelessStreams TestStatelessGivingUp mcp-server.TestRevisions"},
 	{"batches, received", func(r revision) string { return either(r.batches(), "yes", "refused") },
 		"TestBatches TestBatchesRefused TestOnlyStateless"},
 	{"tools, resources, templates, prompts, pagination", func(r revision) string {
 		all := served(r, methodToolsList) && served(r, methodToolsCall) && served(r, methodResourcesList) && served(r, methodTemplatesList) &&
 			served(r, methodResourcesRead) && served(r, methodPromptsList) && served(r, methodPromptsGet) && hasMember[ListParams](r, "Cursor")
 		return either(all, either(hasMember[ListToolsResult](r, "TTL"), "with cache hints", "yes"), "–")
-	}, "TestMatrix TestStatelessMatrix TestBUG235Pages TestStatelessResults TestClientMethods"},
+	}, "TestMatrix TestStatelessMatrix TestBUG235Pages TestStatelessResults TestClientMethods mcp-server.TestRevisions"},
 	{"subscriptions, changed lists", func(r revision) string {
 		return either(served(r, methodSubscribe), "yes", either(served(r, methodListen), "by listen", "–"))
-	}, "TestBUG179Subscriptions TestListChanged TestListen TestListenAtConnect"},
+	}, "TestBUG179Subscriptions TestListChanged TestListen TestListenAtConnect mcp-server.TestRevisions"},
 	{"logging", func(r revision) string { return either(served(r, methodSetLevel), "yes", "by request") },
-		"TestLogLevels TestStatelessStreams TestStatelessCalls"},
+		"TestLogLevels TestStatelessStreams TestStatelessCalls mcp-server.TestRevisions"},
 	{"completion", func(r revision) string {
 		return either(served(r, methodComplete), either(hasMember[CompleteParams](r, "Context"), "with context", "yes"), "–")
-	}, "TestBUG182Completion TestClientCompleteEarly TestStatelessMatrix"},
+	}, "TestBUG182Completion TestClientCompleteEarly TestStatelessMatrix mcp-server.TestRevisions"},
 	{"tool annotations, audio content", func(r revision) string { return yes(r.audio() && hasMember[Tool](r, "Annotations")) },
-		"TestMatrix TestStatelessMatrix"},
+		"TestMatrix TestStatelessMatrix mcp-server.TestRevisions"},
 	{"structured results, output schemas, resource links, titles", func(r revision) string {
 		all := r.schemas() && r.links() && hasMember[Tool](r, "OutputSchema") && hasMember[CallToolResult](r, "StructuredContent") && hasMember[Tool](r, "Title")
 		return either(all && r.alone(), "any JSON", yes(all))
-	}, "TestMatrix TestStatelessMatrix TestStructuredNull"},
+	}, "TestMatrix TestStatelessMatrix TestStructuredNull mcp-server.TestRevisions"},
 	{"icons", func(r revision) string { return yes(hasMember[Tool](r, "Icons")) }, "TestMatrix TestStatelessMatrix"},
 	{"arguments mirrored into headers", func(r revision) string { return yes(r.alone()) },
 		"TestHTTPMirrorsArguments TestStatelessHeaders"},
 	{"roots, sampling", func(r revision) string { return either(r.alone(), "in rounds", "yes") },
-		"TestAskRoots TestSample TestClientRoots TestClientSample TestStatelessAsk TestRounds"},
+		"TestAskRoots TestSample TestClientRoots TestClientSample TestStatelessAsk TestRounds mcp-server.TestRevisions"},
 	{"sampling with tools", func(r revision) string { return either(r.rich() && r.alone(), "in rounds", yes(r.rich())) },
 		"TestBUG191SamplingContentLists TestClientSampleTools TestStatelessAskRefused"},
 	{"elicitation: forms", func(r revision) string {
 		full := either(r.rich(), "with defaults, titled and multiple choice", "yes")
 		return either(r.elicits(), either(r.alone(), "the same, in rounds", full), "–")
-	}, "TestElicitForm TestElicitChoices TestClientElicit TestStatelessAsk TestRounds"},
+	}, "TestElicitForm TestElicitChoices TestClientElicit TestStatelessAsk TestRounds mcp-server.TestRevisions"},
 	{"elicitation: URLs", func(r revision) string { return either(r.rich() && r.alone(), "in rounds", yes(r.rich())) },
 		"TestElicitVisit TestURLElicitationRequired TestStatelessVisits"},
 	{"tasks", func(r revision) string {
 		return either(r.tasks(), either(served(r, methodTasksResult), "of both sides", "of the server, as the extension"), "–")
-	}, "TestBUG194TaskResult TestClientRunsTasks TestNoTasks TestTaskExtension TestClientTaskExtension"},
-	{"stdio, custom connections", func(revision) string { return "yes" }, "TestConversation TestCustomConn TestStdio TestEras"},
+	}, "TestBUG194TaskResult TestClientRunsTasks TestNoTasks TestTaskExtension TestClientTaskExtension mcp-server.TestRevisions"},
+	{"stdio, custom connections", func(revision) string { return "yes" }, "TestConversation TestCustomConn TestStdio TestEras mcp-server.TestRevisions"},
 	{"Streamable HTTP", func(r revision) string {
 		first := either(r == 1, "sessions, resuming, or sessionless", "the same")
 		return either(r.alone(), "without sessions", either(r.polls(), "with polling", first))
@@ -124,16 +124,18 @@ func hasMember[T any](r revision, field string) bool {
 	return ok && since <= r && (until == 0 || r <= until)
 }
 
-// testNames are the names of the package's tests.
+// testNames are the names of the tests, those of a command behind its name.
 func testNames(t *testing.T) (names []string) {
 	t.Helper()
-	eachTestFile(t, "*_test.go", func(_ *token.FileSet, _ string, file *ast.File) {
-		for _, decl := range file.Decls {
-			if f, isFunc := decl.(*ast.FuncDecl); isFunc && isTest(f) {
-				names = append(names, f.Name.Name)
+	for _, pattern := range []string{"*_test.go", "cmd/*/*_test.go"} {
+		eachTestFile(t, pattern, func(_ *token.FileSet, prefix string, file *ast.File) {
+			for _, decl := range file.Decls {
+				if f, isFunc := decl.(*ast.FuncDecl); isFunc && isTest(f) {
+					names = append(names, prefix+f.Name.Name)
+				}
 			}
-		}
-	})
+		})
+	}
 	return names
 }
 

@@ -1806,6 +1806,23 @@ func TestBUG196Units(t *testing.T) {
 	`)
 }
 
+// What is kept without end says so, and so is read.
+//
+// E1.7 E1.8
+func TestTaskWithoutEnd(t *testing.T) {
+	const common = `"taskId":"t","status":"working","createdAt":"2000-01-01T00:00:00Z","lastUpdatedAt":"2000-01-01T00:00:00Z",`
+	for rev, text := range map[revision]string{newestSession: `{` + common + `"ttl":null}`, newest: `{` + common + `"ttlMs":null}`} {
+		var task Task
+		must(t, decode(scanned(t, text), &task))
+		if task.TTL != nil {
+			t.Errorf("%s: it ends after %v", text, *task.TTL)
+		}
+		again, err := appendJSON(nil, &task, rev)
+		must(t, err)
+		want(t, rev.String(), string(again), text)
+	}
+}
+
 // The name of the extension is not the application's, and neither are its notifications.
 // FEAT-477
 func TestTaskNamesAreReserved(t *testing.T) {
