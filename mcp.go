@@ -331,7 +331,9 @@ type ServerCapabilities struct {
 	Extra        Extra               `json:"-"`
 }
 
-// ExtensionTasks is the extension of 2026-07-28 by which tools may run as tasks.
+// ExtensionTasks is the extension of 2026-07-28 by which tools may run as tasks. For a
+// client that does not name it a tool runs within its call, or, if it must be a task,
+// the call is refused.
 const ExtensionTasks = "io.modelcontextprotocol/tasks"
 
 // TaskCapability is present in a side that runs some of its requests as tasks

@@ -705,6 +705,8 @@ func newDocBench(t *testing.T, change func(*AuthorizationServer)) (*authBench, *
 
 // A client whose id is the URL of its document gets tokens, and its page says where it is
 // described. AUTH-358 AUTH-362 AUTH-372 AUTH-373
+//
+// AUTH-456
 func TestAuthClientDocument(t *testing.T) {
 	b, d := newDocBench(t, nil)
 	page := b.get(testIssuer + "/authorize?" + request("client_id", docURL).Encode())

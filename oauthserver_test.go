@@ -672,8 +672,6 @@ func FuzzClientRedirect(f *testing.F) {
 
 // The page says who asks for what, in words that are escaped, and cannot be framed.
 // AUTH-318 AUTH-319 AUTH-343 HOSTILE-59 (display)
-//
-// AUTH-456
 func TestAuthConsentPage(t *testing.T) {
 	b := newAuthBench(t, func(a *AuthorizationServer) {
 		a.Clients[0].Metadata.ClientName = "<script>alert('1')</script> & \u202eevil"

@@ -63,8 +63,9 @@ type Schema struct {
 	dynamic bool // has $dynamicRef
 }
 
-// CompileSchema compiles the text of a schema. The error names the place in the
-// schema and the rule that it breaks.
+// CompileSchema compiles the text of a schema, by the dialect that its $schema names:
+// 2020-12, also where it names none, or draft-07; another one is an error. The error
+// names the place in the schema and the rule that it breaks.
 func CompileSchema(text []byte) (*Schema, error) { return compileSchema(text, nil) }
 
 // Validate checks a JSON text. The error is a [*ValidationError] if the text is

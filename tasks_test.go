@@ -472,7 +472,7 @@ func TestBUG194TaskResult(t *testing.T) {
 	}
 }
 
-// FEAT-366 FEAT-370 FEAT-371 FEAT-372 FEAT-384 E3.13 E3.14
+// FEAT-366 FEAT-370 FEAT-371 FEAT-372 FEAT-384 E3.13 E3.14 FEAT-019
 func TestBUG193TaskSupport(t *testing.T) {
 	talkTasks(t, taskServer(t, nil), Revision20251125, `
 		> {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"must"}}
