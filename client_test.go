@@ -741,7 +741,7 @@ func TestBUG233EmptyCursor(t *testing.T) {
 
 // BASE-413 BASE-419 BASE-421: likewise where there are no sessions.
 //
-// E1.17
+// E1.17 FEAT-195
 func TestStatelessCursors(t *testing.T) {
 	var names []string
 	talk(t, modernClient(t, ClientOptions{}, func(ctx context.Context, cs *ClientSession) {

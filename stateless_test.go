@@ -98,7 +98,7 @@ const (
 //
 // BASE-019 BASE-037 BASE-038 BASE-039 BASE-089 BASE-092 BASE-173 BASE-177 BASE-190 BASE-291 BASE-294 BASE-297 BASE-298
 // BASE-299 BASE-303 BASE-383 BASE-389 FEAT-204 FEAT-205 FEAT-228 FEAT-546 EDGE-143 EDGE-147 BASE-159 FEAT-024
-// FEAT-064 FEAT-102 FEAT-112 FEAT-137 AUTH-296 FEAT-540 E1.9 E2.8 E2.20 E11.13 C-07 C-25
+// FEAT-064 FEAT-102 FEAT-112 FEAT-137 AUTH-296 FEAT-540 E1.9 E2.8 E2.20 E11.13 C-07 C-25 FEAT-113
 func TestStatelessMethods(t *testing.T) {
 	server := func() *Server {
 		s := newServer(t, &ServerOptions{Instructions: "Be nice.", Subscribe: func(context.Context, *Request, string) error { return nil }})
