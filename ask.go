@@ -35,9 +35,9 @@ type Question struct {
 // An Answer is the client's answer to a [Question]; the field of the same kind is
 // set.
 type Answer struct {
-	Elicit *ElicitResult
-	Sample *CreateMessageResult
-	Roots  []*Root
+	Elicit *ElicitResult        // never nil for a question that elicits; declined is an answer, too
+	Sample *CreateMessageResult // never nil for a question that samples
+	Roots  []*Root              // may be empty
 }
 
 // Confirm returns a question that can be accepted, declined or dismissed.

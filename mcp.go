@@ -281,6 +281,7 @@ type Meta map[string]any
 type Extra map[string]json.RawMessage
 
 // A Role is who speaks in a prompt or sampling message: "user" or "assistant".
+// Schema: Role.
 type Role string
 
 // The two roles.
@@ -290,6 +291,7 @@ const (
 )
 
 // An Implementation describes a client or server. Name and Version are required.
+// Schema: Implementation.
 type Implementation struct {
 	Name        string `json:"name" mcp:"required"`
 	Title       string `json:"title,omitempty" since:"2025-06-18"` // for display
@@ -302,6 +304,7 @@ type Implementation struct {
 
 // An Icon is a picture for display. Receivers must treat it as untrusted: see
 // [Icon.Check]. The package never fetches one.
+// Schema: Icon, from 2025-11-25 on.
 type Icon struct {
 	Source   string   `json:"src"` // https: or data: URI
 	MIMEType string   `json:"mimeType,omitempty"`
@@ -311,6 +314,7 @@ type Icon struct {
 }
 
 // Annotations tell a client how to use or show a value.
+// Schema: Annotations, from 2025-03-26 on; Annotated.annotations, of 2024-11-05.
 type Annotations struct {
 	Audience     []Role   `json:"audience,omitempty"`
 	Priority     *float64 `json:"priority,omitempty"`                        // 0 (least) to 1 (most important)
@@ -319,6 +323,7 @@ type Annotations struct {
 }
 
 // ServerCapabilities tells what a server offers; a nil member is not offered.
+// Schema: ServerCapabilities.
 type ServerCapabilities struct {
 	Experimental map[string]any      `json:"experimental,omitempty"`
 	Logging      *Empty              `json:"logging,omitempty"`
@@ -336,6 +341,7 @@ const ExtensionTasks = "io.modelcontextprotocol/tasks"
 
 // TaskCapability is present in a side that runs some of its requests as tasks
 // (2025-11-25; Tasks).
+// Schema: ServerCapabilities.tasks and ClientCapabilities.tasks, of 2025-11-25.
 type TaskCapability struct {
 	List     *Empty       `json:"list,omitempty"`
 	Cancel   *Empty       `json:"cancel,omitempty"`
@@ -343,21 +349,27 @@ type TaskCapability struct {
 }
 
 // TaskRequests are the requests that may run as tasks.
+// Schema: ServerCapabilities.tasks.requests and ClientCapabilities.tasks.requests, of
+// 2025-11-25.
 type TaskRequests struct {
 	Tools       *ToolTasks     `json:"tools,omitempty"`
 	Sampling    *SamplingTasks `json:"sampling,omitempty"`
 	Elicitation *ElicitTasks   `json:"elicitation,omitempty"`
 }
 
-// ToolTasks says that tools/call may; SamplingTasks and ElicitTasks say so of
-// sampling/createMessage and elicitation/create.
 type (
+	// ToolTasks says with Call that tools/call may run as a task.
+	// Schema: ServerCapabilities.tasks.requests.tools, of 2025-11-25.
 	ToolTasks struct {
 		Call *Empty `json:"call,omitempty"`
 	}
+	// SamplingTasks says with CreateMessage that sampling/createMessage may.
+	// Schema: ClientCapabilities.tasks.requests.sampling, of 2025-11-25.
 	SamplingTasks struct {
 		CreateMessage *Empty `json:"createMessage,omitempty"`
 	}
+	// ElicitTasks says with Create that elicitation/create may.
+	// Schema: ClientCapabilities.tasks.requests.elicitation, of 2025-11-25.
 	ElicitTasks struct {
 		Create *Empty `json:"create,omitempty"`
 	}
@@ -365,6 +377,8 @@ type (
 
 // Extensions are the extensions of the protocol that a side supports, with their
 // settings, by identifier ("com.example/name"). Settings are a JSON object.
+// Schema: ServerCapabilities.extensions and ClientCapabilities.extensions, from
+// 2026-07-28 on.
 type Extensions map[string]json.RawMessage
 
 // Empty is an object without members that are known.
@@ -373,22 +387,26 @@ type Empty struct {
 }
 
 // PromptCapability is present in a server that has prompts.
+// Schema: ServerCapabilities.prompts.
 type PromptCapability struct {
 	ListChanged bool `json:"listChanged,omitempty"`
 }
 
 // ResourceCapability is present in a server that has resources.
+// Schema: ServerCapabilities.resources.
 type ResourceCapability struct {
 	Subscribe   bool `json:"subscribe,omitempty"`
 	ListChanged bool `json:"listChanged,omitempty"`
 }
 
 // ToolCapability is present in a server that has tools.
+// Schema: ServerCapabilities.tools.
 type ToolCapability struct {
 	ListChanged bool `json:"listChanged,omitempty"`
 }
 
 // ClientCapabilities tells what a client offers; a nil member is not offered.
+// Schema: ClientCapabilities.
 type ClientCapabilities struct {
 	Experimental map[string]any         `json:"experimental,omitempty"`
 	Roots        *RootCapability        `json:"roots,omitempty"`
@@ -400,11 +418,13 @@ type ClientCapabilities struct {
 }
 
 // RootCapability is present in a client that has roots.
+// Schema: ClientCapabilities.roots.
 type RootCapability struct {
 	ListChanged bool `json:"listChanged,omitempty" until:"2025-11-25"`
 }
 
 // SamplingCapability is present in a client that can sample a model.
+// Schema: ClientCapabilities.sampling.
 type SamplingCapability struct {
 	Tools   *Empty `json:"tools,omitempty" since:"2025-11-25"`   // with tools
 	Context *Empty `json:"context,omitempty" since:"2025-11-25"` // with context from servers
@@ -412,6 +432,7 @@ type SamplingCapability struct {
 
 // ElicitationCapability is present in a client that can ask its user.
 // Without Form and URL it means forms only.
+// Schema: ClientCapabilities.elicitation, from 2025-06-18 on.
 type ElicitationCapability struct {
 	Form *Empty `json:"form,omitempty" since:"2025-11-25"`
 	URL  *Empty `json:"url,omitempty" since:"2025-11-25"`
@@ -421,6 +442,7 @@ func (c *ElicitationCapability) form() bool { return c != nil && (c.Form != nil 
 func (c *ElicitationCapability) url() bool  { return c != nil && c.URL != nil }
 
 // InitializeParams opens a session (Lifecycle, Initialization).
+// Schema: InitializeRequest.params, until 2025-11-25.
 type InitializeParams struct {
 	Meta            Meta                `json:"_meta,omitempty"`
 	ProtocolVersion string              `json:"protocolVersion" mcp:"required"`
@@ -430,6 +452,7 @@ type InitializeParams struct {
 
 // InitializeResult is the server's answer to initialize. Instructions is nil
 // where the server gives none.
+// Schema: InitializeResult, until 2025-11-25.
 type InitializeResult struct {
 	Meta            Meta                `json:"_meta,omitempty"`
 	ProtocolVersion string              `json:"protocolVersion" mcp:"required"`
@@ -442,6 +465,7 @@ type InitializeResult struct {
 // CacheableResult is what the results of lists and of reading have in common: how long
 // they stay good, and for whom (2026-07-28; Caching). It is a hint: this package
 // caches nothing.
+// Schema: CacheableResult, from 2026-07-28 on.
 type CacheableResult struct {
 	TTL        *Milliseconds `json:"ttlMs,omitempty" since:"2026-07-28"`      // from its arrival on; nil or 0: at once stale
 	CacheScope string        `json:"cacheScope,omitempty" since:"2026-07-28"` // "public": good for any caller; else only for this one
@@ -470,6 +494,7 @@ func (m *Milliseconds) UnmarshalJSON(data []byte) error {
 
 // DiscoverResult tells what a server can do, without a handshake (2026-07-28;
 // Discovery).
+// Schema: DiscoverResult, from 2026-07-28 on.
 type DiscoverResult struct {
 	Meta              Meta                `json:"_meta,omitempty"`
 	SupportedVersions []string            `json:"supportedVersions" mcp:"required"` // revisions, newest first
@@ -481,6 +506,7 @@ type DiscoverResult struct {
 
 // A SubscriptionFilter says what a client wants to be told of (2026-07-28;
 // Subscriptions).
+// Schema: SubscriptionFilter, from 2026-07-28 on.
 type SubscriptionFilter struct {
 	ToolsListChanged      bool     `json:"toolsListChanged,omitempty"`
 	PromptsListChanged    bool     `json:"promptsListChanged,omitempty"`
@@ -491,23 +517,28 @@ type SubscriptionFilter struct {
 
 // SubscriptionsListenParams opens a subscription, and with the part of the filter
 // that the server honours, acknowledges it.
+// Schema: SubscriptionsListenRequest.params and
+// SubscriptionsAcknowledgedNotification.params, from 2026-07-28 on.
 type SubscriptionsListenParams struct {
 	Meta          Meta                `json:"_meta,omitempty"`
 	Notifications *SubscriptionFilter `json:"notifications" mcp:"required"`
 }
 
 // EmptyResult is the answer of methods that have nothing to say.
+// Schema: EmptyResult.
 type EmptyResult struct {
 	Meta Meta `json:"_meta,omitempty"`
 }
 
 // ListParams asks for a page of a list. A nil cursor asks for the first.
+// Schema: PaginatedRequest.params.
 type ListParams struct {
 	Meta   Meta    `json:"_meta,omitempty"`
 	Cursor *string `json:"cursor,omitempty"`
 }
 
 // A Tool is a function that a model can call (Tools).
+// Schema: Tool.
 type Tool struct {
 	Name        string `json:"name" mcp:"required"`
 	Title       string `json:"title,omitempty" since:"2025-06-18"` // for display; see DisplayName
@@ -534,6 +565,7 @@ type Tool struct {
 
 // ToolExecution says how a tool runs. TaskSupport is "optional" or "required"; ""
 // and "forbidden" mean that it is no task.
+// Schema: ToolExecution, of 2025-11-25.
 type ToolExecution struct {
 	TaskSupport string `json:"taskSupport,omitempty"`
 }
@@ -561,6 +593,7 @@ func (t *Tool) DisplayName() string {
 
 // ToolAnnotations are hints on what a tool does. They come from the server, so
 // that nothing may be permitted because of them. A nil hint means its default.
+// Schema: ToolAnnotations, from 2025-03-26 on.
 type ToolAnnotations struct {
 	Title           string `json:"title,omitempty"`
 	ReadOnlyHint    *bool  `json:"readOnlyHint,omitempty"`    // default false
@@ -585,6 +618,7 @@ func (a *ToolAnnotations) Hints() (readOnly, destructive, idempotent, openWorld 
 }
 
 // ListToolsResult is a page of tools. A nil NextCursor marks the last page.
+// Schema: ListToolsResult.
 type ListToolsResult struct {
 	Meta       Meta    `json:"_meta,omitempty"`
 	Tools      []*Tool `json:"tools" mcp:"skip-bad"`
@@ -594,6 +628,7 @@ type ListToolsResult struct {
 }
 
 // CallToolParams calls a tool.
+// Schema: CallToolRequest.params.
 type CallToolParams struct {
 	Meta      Meta            `json:"_meta,omitempty"`
 	Name      string          `json:"name" mcp:"required"`
@@ -602,11 +637,14 @@ type CallToolParams struct {
 }
 
 // TaskMetadata asks for a request to run as a task (2025-11-25; Tasks).
+// Schema: TaskMetadata, of 2025-11-25.
 type TaskMetadata struct {
 	TTL *Milliseconds `json:"ttl,omitempty"` // how long its result is to be kept, from its creation; nil: as the receiver likes
 }
 
 // TaskParams are the parameters of tasks/get, tasks/result and tasks/cancel.
+// Schema: GetTaskRequest.params, GetTaskPayloadRequest.params and
+// CancelTaskRequest.params, of 2025-11-25; the extension's likewise.
 type TaskParams struct {
 	Meta   Meta   `json:"_meta,omitempty"`
 	TaskID string `json:"taskId" mcp:"required"`
@@ -614,6 +652,7 @@ type TaskParams struct {
 
 // A TaskStatus is the state of a task. From completed, failed and cancelled it does
 // not change any more.
+// Schema: TaskStatus, of 2025-11-25; the extension's likewise.
 type TaskStatus string
 
 // The states of a task.
@@ -629,26 +668,30 @@ const (
 func (s TaskStatus) Over() bool { return s == TaskCompleted || s == TaskFailed || s == TaskCancelled }
 
 // A Task is what is told of a request that goes on after its answer (2025-11-25;
-// Tasks. 2026-07-28; the extension io.modelcontextprotocol/tasks).
+// Tasks. 2026-07-28; the extension io.modelcontextprotocol/tasks). TaskID names it to
+// the server; Status says how it is.
+// Schema: Task, of 2025-11-25; the extension's likewise.
 type Task struct {
 	_             struct{} // it has a text of its own for each revision: see native
 	TaskID        string
 	Status        TaskStatus
-	StatusMessage string // for people; may be ""
-	CreatedAt     string // ISO 8601, as LastUpdatedAt
-	LastUpdatedAt string
+	StatusMessage string        // for people; may be ""
+	CreatedAt     string        // ISO 8601
+	LastUpdatedAt string        // ISO 8601; when the status changed last
 	TTL           *Milliseconds // how long it is kept, from its creation; nil: for ever
 	PollInterval  *Milliseconds // how long to wait between questions for it; nil: not said
 }
 
 // A CreateTaskResult is the answer to a request that goes on as a task.
+// Schema: CreateTaskResult, from 2025-11-25 on.
 type CreateTaskResult struct {
-	Meta  Meta
-	Task  Task
+	Meta  Meta  // of the result
+	Task  Task  // as it began
 	Extra Extra // further members
 }
 
 // ListTasksResult is a page of tasks.
+// Schema: ListTasksResult, of 2025-11-25.
 type ListTasksResult struct {
 	Tasks      []*Task `json:"tasks" mcp:"skip-bad"`
 	NextCursor *string `json:"nextCursor,omitempty"`
@@ -656,6 +699,7 @@ type ListTasksResult struct {
 
 // CallToolResult is what a tool answered. IsError marks a failure of the tool,
 // described in Content for the model.
+// Schema: CallToolResult.
 type CallToolResult struct {
 	Meta    Meta      `json:"_meta,omitempty"`
 	Content []Content `json:"content"`
@@ -678,6 +722,7 @@ func (r *CallToolResult) Text() string {
 }
 
 // A Resource is data that a server offers for reading (Resources).
+// Schema: Resource.
 type Resource struct {
 	URI         string       `json:"uri" mcp:"required"`
 	Name        string       `json:"name" mcp:"required"`
@@ -692,6 +737,7 @@ type Resource struct {
 }
 
 // A ResourceTemplate describes resources whose URIs follow an RFC 6570 template.
+// Schema: ResourceTemplate.
 type ResourceTemplate struct {
 	URITemplate string       `json:"uriTemplate" mcp:"required"`
 	Name        string       `json:"name" mcp:"required"`
@@ -705,6 +751,7 @@ type ResourceTemplate struct {
 }
 
 // ListResourcesResult is a page of resources.
+// Schema: ListResourcesResult.
 type ListResourcesResult struct {
 	Meta       Meta        `json:"_meta,omitempty"`
 	Resources  []*Resource `json:"resources" mcp:"skip-bad"`
@@ -714,6 +761,7 @@ type ListResourcesResult struct {
 }
 
 // ListResourceTemplatesResult is a page of resource templates.
+// Schema: ListResourceTemplatesResult.
 type ListResourceTemplatesResult struct {
 	Meta              Meta                `json:"_meta,omitempty"`
 	ResourceTemplates []*ResourceTemplate `json:"resourceTemplates" mcp:"skip-bad"`
@@ -723,6 +771,7 @@ type ListResourceTemplatesResult struct {
 }
 
 // ReadResourceParams asks for the contents of a resource.
+// Schema: ReadResourceRequest.params.
 type ReadResourceParams struct {
 	Meta Meta   `json:"_meta,omitempty"`
 	URI  string `json:"uri" mcp:"required"`
@@ -730,6 +779,7 @@ type ReadResourceParams struct {
 
 // ReadResourceResult is the contents of a resource: usually one entry, several
 // for such as a folder.
+// Schema: ReadResourceResult.
 type ReadResourceResult struct {
 	Meta     Meta                `json:"_meta,omitempty"`
 	Contents []*ResourceContents `json:"contents"`
@@ -739,6 +789,7 @@ type ReadResourceResult struct {
 
 // ResourceContents is text, or binary data where Blob is set. See [TextContents]
 // and [BlobContents].
+// Schema: TextResourceContents and BlobResourceContents.
 type ResourceContents struct {
 	URI      string `json:"uri" mcp:"required"`
 	MIMEType string `json:"mimeType,omitempty"`
@@ -780,18 +831,21 @@ func (b Base64) String() string { return b.text }
 func (b Base64) IsZero() bool { return !b.set }
 
 // SubscribeParams names the resource whose updates are wanted, or no longer.
+// Schema: SubscribeRequest.params and UnsubscribeRequest.params, until 2025-11-25.
 type SubscribeParams struct {
 	Meta Meta   `json:"_meta,omitempty"`
 	URI  string `json:"uri" mcp:"required"`
 }
 
 // ResourceUpdatedParams tells that a subscribed resource, or a part of it, changed.
+// Schema: ResourceUpdatedNotification.params.
 type ResourceUpdatedParams struct {
 	Meta Meta   `json:"_meta,omitempty"`
 	URI  string `json:"uri" mcp:"required"`
 }
 
 // A Prompt is a template for messages that a person can choose (Prompts).
+// Schema: Prompt.
 type Prompt struct {
 	Name        string            `json:"name" mcp:"required"`
 	Title       string            `json:"title,omitempty" since:"2025-06-18"`
@@ -803,6 +857,7 @@ type Prompt struct {
 }
 
 // A PromptArgument is a value that a prompt wants.
+// Schema: PromptArgument.
 type PromptArgument struct {
 	Name        string `json:"name" mcp:"required"`
 	Title       string `json:"title,omitempty" since:"2025-06-18"`
@@ -812,6 +867,7 @@ type PromptArgument struct {
 }
 
 // ListPromptsResult is a page of prompts.
+// Schema: ListPromptsResult.
 type ListPromptsResult struct {
 	Meta       Meta      `json:"_meta,omitempty"`
 	Prompts    []*Prompt `json:"prompts" mcp:"skip-bad"`
@@ -821,6 +877,7 @@ type ListPromptsResult struct {
 }
 
 // GetPromptParams asks for the messages of a prompt.
+// Schema: GetPromptRequest.params.
 type GetPromptParams struct {
 	Meta      Meta              `json:"_meta,omitempty"`
 	Name      string            `json:"name" mcp:"required"`
@@ -828,6 +885,7 @@ type GetPromptParams struct {
 }
 
 // GetPromptResult is the messages of a prompt.
+// Schema: GetPromptResult.
 type GetPromptResult struct {
 	Meta        Meta             `json:"_meta,omitempty"`
 	Description string           `json:"description,omitempty"`
@@ -836,6 +894,7 @@ type GetPromptResult struct {
 }
 
 // A PromptMessage is one message of a prompt, with one block of content.
+// Schema: PromptMessage.
 type PromptMessage struct {
 	Role    Role    `json:"role" mcp:"required"`
 	Content Content `json:"content" mcp:"required"`
@@ -844,6 +903,7 @@ type PromptMessage struct {
 
 // CompleteParams asks how an argument of a prompt or of a resource template
 // could go on (Completion).
+// Schema: CompleteRequest.params.
 type CompleteParams struct {
 	Meta     Meta              `json:"_meta,omitempty"`
 	Ref      CompleteReference `json:"ref" mcp:"required"`
@@ -853,6 +913,8 @@ type CompleteParams struct {
 
 // A CompleteReference names a prompt (Type "ref/prompt", Name) or a resource
 // template or resource (Type "ref/resource", URI).
+// Schema: PromptReference; ResourceTemplateReference, from 2025-06-18 on;
+// ResourceReference, until 2025-03-26.
 type CompleteReference struct {
 	Type  string `json:"type" mcp:"required"`
 	Name  string `json:"name,omitempty"`
@@ -861,17 +923,20 @@ type CompleteReference struct {
 }
 
 // A CompleteArgument is the argument to complete, and what was typed so far.
+// Schema: CompleteRequest.params.argument.
 type CompleteArgument struct {
 	Name  string `json:"name" mcp:"required"`
 	Value string `json:"value" mcp:"required"`
 }
 
 // CompleteContext holds the arguments that already have a value.
+// Schema: CompleteRequest.params.context, from 2025-06-18 on.
 type CompleteContext struct {
 	Arguments map[string]string `json:"arguments,omitempty"`
 }
 
 // CompleteResult is the answer to a completion request.
+// Schema: CompleteResult.
 type CompleteResult struct {
 	Meta       Meta       `json:"_meta,omitempty"`
 	Completion Completion `json:"completion" mcp:"required"`
@@ -880,6 +945,7 @@ type CompleteResult struct {
 
 // A Completion is the values that may follow, best first. On the wire there are
 // at most 100 of them.
+// Schema: CompleteResult.completion.
 type Completion struct {
 	Values  []string `json:"values"`
 	Total   *int     `json:"total,omitempty"`
@@ -887,6 +953,7 @@ type Completion struct {
 }
 
 // A LoggingLevel is the importance of a log message.
+// Schema: LoggingLevel.
 type LoggingLevel string
 
 // The levels, least important first (Logging, Log Levels).
@@ -907,12 +974,14 @@ var loggingLevels = []LoggingLevel{LevelDebug, LevelInfo, LevelNotice, LevelWarn
 func (l LoggingLevel) rank() int { return slices.Index(loggingLevels, l) }
 
 // SetLevelParams sets the least important level that a session gets.
+// Schema: SetLevelRequest.params, until 2025-11-25.
 type SetLevelParams struct {
 	Meta  Meta         `json:"_meta,omitempty"`
 	Level LoggingLevel `json:"level" mcp:"required"`
 }
 
 // LoggingMessageParams is a log message from a server. Data is any JSON value.
+// Schema: LoggingMessageNotification.params.
 type LoggingMessageParams struct {
 	Meta   Meta            `json:"_meta,omitempty"`
 	Level  LoggingLevel    `json:"level"`
@@ -921,6 +990,7 @@ type LoggingMessageParams struct {
 }
 
 // A Progress reports how far a request is. Value grows; Total is 0 if unknown.
+// Schema: ProgressNotification.params.
 type Progress struct {
 	Value   float64 `json:"progress" mcp:"required"`
 	Total   float64 `json:"total,omitempty"`
@@ -928,11 +998,13 @@ type Progress struct {
 }
 
 // ListRootsParams asks for the client's roots.
+// Schema: ListRootsRequest.params.
 type ListRootsParams struct {
 	Meta Meta `json:"_meta,omitempty"`
 }
 
 // ListRootsResult is the client's roots.
+// Schema: ListRootsResult.
 type ListRootsResult struct {
 	Meta  Meta    `json:"_meta,omitempty" until:"2025-11-25"`
 	Roots []*Root `json:"roots" mcp:"required"`
@@ -941,6 +1013,7 @@ type ListRootsResult struct {
 
 // A Root is a folder or file that a client works in. It informs; it is no
 // permission to read it (Roots).
+// Schema: Root.
 type Root struct {
 	URI   string `json:"uri" mcp:"required"` // a file:// URI
 	Name  string `json:"name,omitempty"`
@@ -949,6 +1022,7 @@ type Root struct {
 }
 
 // CreateMessageParams asks the client to sample its model (Sampling).
+// Schema: CreateMessageRequest.params.
 type CreateMessageParams struct {
 	Meta             Meta               `json:"_meta,omitempty"`
 	Messages         []*SamplingMessage `json:"messages" mcp:"required"`
@@ -967,6 +1041,7 @@ type CreateMessageParams struct {
 
 // A SamplingMessage is one turn of a conversation with a model. Before 2025-11-25
 // it has exactly one block.
+// Schema: SamplingMessage.
 type SamplingMessage struct {
 	Role    Role      `json:"role" mcp:"required"`
 	Content []Content `json:"content" mcp:"required,list"`
@@ -976,6 +1051,7 @@ type SamplingMessage struct {
 
 // CreateMessageResult is what the model said. StopReason is open: "endTurn",
 // "stopSequence", "maxTokens", "toolUse", or another word.
+// Schema: CreateMessageResult.
 type CreateMessageResult struct {
 	Meta       Meta      `json:"_meta,omitempty"`
 	Role       Role      `json:"role" mcp:"required"`
@@ -986,6 +1062,7 @@ type CreateMessageResult struct {
 }
 
 // ModelPreferences says which model a server would like. Priorities are 0 to 1.
+// Schema: ModelPreferences.
 type ModelPreferences struct {
 	Hints                []ModelHint `json:"hints,omitempty"`
 	CostPriority         *float64    `json:"costPriority,omitempty"`
@@ -995,6 +1072,7 @@ type ModelPreferences struct {
 }
 
 // A ModelHint is a part of the name of a model.
+// Schema: ModelHint.
 type ModelHint struct {
 	Name  string `json:"name,omitempty"`
 	Extra Extra  `json:"-"`
@@ -1018,12 +1096,14 @@ func (p *ModelPreferences) ChooseModel(models []string) string {
 
 // ToolChoice says whether a model may, must or must not use tools: Mode is
 // "auto" (also ""), "required" or "none".
+// Schema: ToolChoice, from 2025-11-25 on.
 type ToolChoice struct {
 	Mode string `json:"mode,omitempty"`
 }
 
 // ElicitParams asks the person in front of the client (Elicitation): for the
 // values of a form, or to visit a URL. See [Confirm], [FormFor] and [Visit].
+// Schema: ElicitRequest.params, from 2025-06-18 on.
 type ElicitParams struct {
 	Meta            Meta          `json:"_meta,omitempty"`
 	Mode            string        `json:"mode,omitempty" since:"2025-11-25"` // "form" (also "") or "url"
@@ -1036,6 +1116,7 @@ type ElicitParams struct {
 }
 
 // A FormSchema describes a flat form.
+// Schema: ElicitRequest.params.requestedSchema, from 2025-06-18 on.
 type FormSchema struct {
 	Schema     string     `json:"$schema,omitempty" since:"2025-11-25"`
 	Type       string     `json:"type"` // "object"; also written where it is ""
@@ -1045,17 +1126,19 @@ type FormSchema struct {
 }
 
 // Properties are the fields of a form, in the order in which they are shown.
+// Schema: ElicitRequest.params.requestedSchema.properties, from 2025-06-18 on.
 type Properties []Property
 
 // A Property is a named field of a form.
 type Property struct {
-	Name   string
-	Schema *PrimitiveSchema
+	Name   string           // of the member of the content
+	Schema *PrimitiveSchema // of its value; must be set
 }
 
 // A PrimitiveSchema describes one field of a form: a string, number, integer or
 // boolean, a choice of one (Enum, or OneOf with titles), or a choice of several
 // (Type "array" and Items).
+// Schema: PrimitiveSchemaDefinition, from 2025-06-18 on.
 type PrimitiveSchema struct {
 	Type        string          `json:"type" mcp:"required"`
 	Title       string          `json:"title,omitempty"`
@@ -1077,6 +1160,7 @@ type PrimitiveSchema struct {
 }
 
 // An EnumOption is a choice with a title.
+// Schema: TitledSingleSelectEnumSchema.oneOf, from 2025-11-25 on.
 type EnumOption struct {
 	Const string `json:"const" mcp:"required"`
 	Title string `json:"title"`
@@ -1084,6 +1168,8 @@ type EnumOption struct {
 
 // EnumItems are the choices of a multiple choice: Type "string" and Enum, or AnyOf
 // with titles.
+// Schema: UntitledMultiSelectEnumSchema.items and TitledMultiSelectEnumSchema.items,
+// from 2025-11-25 on.
 type EnumItems struct {
 	Type  string       `json:"type,omitempty"`
 	Enum  []string     `json:"enum,omitempty"`
@@ -1092,6 +1178,7 @@ type EnumItems struct {
 
 // ElicitResult is the person's answer. Content is present for an accepted form:
 // a flat JSON object.
+// Schema: ElicitResult, from 2025-06-18 on.
 type ElicitResult struct {
 	Meta    Meta            `json:"_meta,omitempty" until:"2025-11-25"`
 	Action  string          `json:"action" mcp:"required"` // "accept", "decline" or "cancel"
@@ -1103,6 +1190,7 @@ type ElicitResult struct {
 func (r *ElicitResult) Accepted() bool { return r != nil && r.Action == "accept" }
 
 // ElicitationCompleteParams tells that what a URL elicitation asked for is done.
+// Schema: ElicitationCompleteNotification.params, of 2025-11-25.
 type ElicitationCompleteParams struct {
 	Meta          Meta   `json:"_meta,omitempty"`
 	ElicitationID string `json:"elicitationId" mcp:"required"`
@@ -1112,12 +1200,15 @@ type ElicitationCompleteParams struct {
 // [*TextContent], [*ImageContent], [*AudioContent], [*ResourceLink],
 // [*EmbeddedResource], in sampling also [*ToolUseContent] and
 // [*ToolResultContent], or an [*UnknownContent] that was received.
+// Schema: ContentBlock, from 2025-06-18 on; SamplingMessageContentBlock, from
+// 2025-11-25 on.
 type Content interface {
 	// kind is the value of the block's "type" member.
 	kind() string
 }
 
 // TextContent is text.
+// Schema: TextContent.
 type TextContent struct {
 	Text        string       `json:"text" mcp:"required"`
 	Annotations *Annotations `json:"annotations,omitempty"`
@@ -1126,6 +1217,7 @@ type TextContent struct {
 }
 
 // ImageContent is a picture.
+// Schema: ImageContent.
 type ImageContent struct {
 	Data        Base64       `json:"data" mcp:"required"`
 	MIMEType    string       `json:"mimeType" mcp:"required"`
@@ -1135,6 +1227,7 @@ type ImageContent struct {
 }
 
 // AudioContent is sound. Before 2025-03-26 it becomes text that tells of it.
+// Schema: AudioContent, from 2025-03-26 on.
 type AudioContent struct {
 	Data        Base64       `json:"data" mcp:"required"`
 	MIMEType    string       `json:"mimeType" mcp:"required"`
@@ -1145,9 +1238,11 @@ type AudioContent struct {
 
 // ResourceLink points at a resource, which need not be listed. Before 2025-06-18
 // it becomes text with the URI.
+// Schema: ResourceLink, from 2025-06-18 on.
 type ResourceLink Resource
 
 // EmbeddedResource is a resource with its contents.
+// Schema: EmbeddedResource.
 type EmbeddedResource struct {
 	Resource    *ResourceContents `json:"resource" mcp:"required"`
 	Annotations *Annotations      `json:"annotations,omitempty"`
@@ -1156,6 +1251,7 @@ type EmbeddedResource struct {
 }
 
 // ToolUseContent is a model's wish to call a tool (sampling, 2025-11-25).
+// Schema: ToolUseContent, from 2025-11-25 on.
 type ToolUseContent struct {
 	ID    string          `json:"id" mcp:"required"`
 	Name  string          `json:"name" mcp:"required"`
@@ -1165,6 +1261,7 @@ type ToolUseContent struct {
 }
 
 // ToolResultContent is the result of a tool call for a model (sampling, 2025-11-25).
+// Schema: ToolResultContent, from 2025-11-25 on.
 type ToolResultContent struct {
 	ToolUseID         string          `json:"toolUseId" mcp:"required"`
 	Content           []Content       `json:"content"`
@@ -1176,7 +1273,7 @@ type ToolResultContent struct {
 
 // UnknownContent is a received block of a type this package does not know.
 type UnknownContent struct {
-	Type string
+	Type string          // its "type"
 	Raw  json.RawMessage // the whole block
 }
 

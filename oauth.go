@@ -910,6 +910,7 @@ type OAuthError struct {
 	Description string // by the server, for people; without control characters
 }
 
+// Error tells all that is known.
 func (e *OAuthError) Error() string {
 	text := e.Endpoint + " answered"
 	if e.Status != 0 {

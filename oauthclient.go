@@ -174,7 +174,7 @@ type OAuthClient struct {
 	Issuer string
 	// Servers are the URLs of the MCP servers it is for; nil: any.
 	Servers []string
-	ID      string
+	ID      string // its client id; must be set
 	Secret  string `json:"-"` // of a confidential client with a secret
 	Key     *Key   `json:"-"` // of one with a key
 	// Method is how it authenticates (client_secret_basic, client_secret_post,
@@ -2114,7 +2114,9 @@ func (m *memoryStore) Save(_ context.Context, key string, data []byte) error {
 // A FileStore is a TokenStore of files that only their owner can read: one for each
 // key, named by its hash, in a folder that is made if need be. Many processes may use
 // the same folder. The files are not encrypted.
-type FileStore struct{ Dir string }
+type FileStore struct {
+	Dir string // the folder; must be set
+}
 
 // fileName is the name of the file for a key.
 func fileName(key string) string { return fmt.Sprintf("%x.json", sha256.Sum256([]byte(key))) }

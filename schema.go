@@ -85,6 +85,7 @@ type ValidationError struct {
 	Problems []string
 }
 
+// Error returns the problems, in one line.
 func (e *ValidationError) Error() string { return strings.Join(e.Problems, "; ") }
 
 // SchemaFor derives a schema from a Go type: that of the JSON which encoding/json

@@ -72,7 +72,7 @@ const (
 // fields are right for a server on this machine. Fields must not change once it
 // serves. Its goroutines end with Shutdown.
 type HTTPHandler struct {
-	Server *Server
+	Server *Server // what is served
 
 	// Authorize establishes who calls, after the checks of Host and Origin and before
 	// the body is read; ProtectedResource has one. An *Error with WithHTTP is answered as it
@@ -136,7 +136,8 @@ type HTTPHandler struct {
 	sweeper     *time.Timer // looks for idle sessions while there are any
 }
 
-// ServeHTTP serves one HTTP request.
+// ServeHTTP serves one HTTP request, and returns when its exchange is over. It may be
+// called at once.
 func (h *HTTPHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	allow := []string{http.MethodGet, http.MethodPost, http.MethodDelete}
 	if h.Sessionless || h.Server.negotiate("") == 0 {

@@ -40,6 +40,7 @@ const (
 // An HTTPTransport reaches a server over Streamable HTTP, or, if the server does not
 // know that, over HTTP+SSE (Transports, Backwards Compatibility).
 type HTTPTransport struct {
+	// URL is that of the server's endpoint, absolute, http or https. It must be set.
 	URL string
 	// Client makes the requests; nil means one with the default transport. Its
 	// Timeout is not used: calls have their own. Redirects are followed within one
