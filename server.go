@@ -157,11 +157,11 @@ var ErrNoTask = errors.New("mcp: no such task")
 // A TaskRecord is all that is known of a task. It is written to JSON and back without
 // loss.
 type TaskRecord struct {
-	Owner         string // who may know of it; "": who knows its ID
-	ID            string // 128 random bits, or more: a secret where Owner is ""
-	Version       int64  // grows by one with each Update
-	Method        string // of the request
-	Status        TaskStatus
+	Owner         string                // who may know of it; "": who knows its ID
+	ID            string                // 128 random bits, or more: a secret where Owner is ""
+	Version       int64                 // grows by one with each Update
+	Method        string                // of the request
+	Status        TaskStatus            // from TaskWorking to one that is over
 	StatusMessage string                // for people; may be ""
 	Created       time.Time             // when the task began
 	Updated       time.Time             // when the status changed last
