@@ -3,7 +3,8 @@ package mcp
 // What a server can ask of a client (elicitation, sampling, roots): the rules that
 // bind both sides. The server's side checks with them before it asks and when it
 // gets an answer, the client's side before its application is asked and before it
-// answers.
+// answers. How a question travels is not its subject: see the askers in server.go (in a
+// session), stateless.go (in rounds) and tasks.go (for a task).
 
 import (
 	"cmp"

@@ -5,6 +5,10 @@ package mcp
 //
 // Every call takes one path, ClientSession.call: is it offered, then prepare, call
 // and settle by the rules of the era, which may say to try again.
+//
+// It stands on the peer (jsonrpc.go) and reaches a server over a link, which a Transport
+// makes (stdio.go, streamableclient.go). CallTool is in tasks.go, as a call may become a
+// task; the other era is in stateless.go.
 
 import (
 	"cmp"

@@ -5,6 +5,9 @@ package mcp
 // leaves an index; everything that looks into a message afterwards reads the
 // index through a value. decode turns a value into a Go value, matching names
 // exactly, and appendJSON turns the protocol's Go types into text for one revision.
+//
+// It stands on the types of mcp.go, and knows the tags of their fields. Everything that
+// reads or writes JSON, in either direction, does it through this file.
 
 import (
 	"bytes"

@@ -14,7 +14,9 @@ package mcp
 //
 // The peer knows no transport: what it has to say goes to the stream that the
 // arrival named, or that the caller of call gave. It knows no feature either:
-// those are behind side.
+// those are behind side. The sides are session (server.go) and clientConn (client.go),
+// the streams duplex (stdio.go), httpStream (streamable.go) and httpLink
+// (streamableclient.go).
 
 import (
 	"bytes"
@@ -524,6 +526,9 @@ type outgoing struct {
 }
 
 // A stream carries messages to the other side. Its methods may be called at once.
+//
+// The peer answers on a stream, and never closes one. Whoever made it does: a duplex ends
+// with its connection, an httpStream when what it was opened for is answered or over.
 type stream interface {
 	// send takes over m.data. Without an error the message will leave, in order; a
 	// later failure comes by peer.fail.

@@ -1,45 +1,85 @@
 // Package mcp implements the Model Context Protocol, as server and as client,
 // with nothing but the standard library.
 //
+// The protocol lets a program that works with a language model, the client, use what
+// another program, the server, has to offer: tools that the model can call, resources
+// that can be read, prompts that a person can choose. The package speaks all its
+// revisions, over stdin and stdout, over HTTP, or over what an application brings.
+//
 // # A server
 //
-// A server offers tools, resources and prompts. The shortest useful one has one
-// tool, made from an ordinary function:
+// A server offers what is registered with it. This program has one tool, made from an
+// ordinary function, and serves the client that has started it:
+//
+//	package main
+//
+//	import (
+//		"context"
+//		"log"
+//
+//		"example.com/mcp"
+//	)
 //
 //	type input struct {
 //		Name string `json:"name" jsonschema:"whom to greet"`
 //	}
 //
-//	s := mcp.NewServer(&mcp.Implementation{Name: "greeter", Version: "1.0"}, nil)
-//	mcp.AddTool(s, &mcp.Tool{Name: "greet", Description: "Says hello"},
-//		func(ctx context.Context, r *mcp.Request, in input) (string, error) {
-//			return "Hello, " + in.Name, nil
-//		})
-//	err := s.Run(ctx, mcp.Stdio())
+//	func greet(ctx context.Context, r *mcp.Request, in input) (string, error) {
+//		return "Hello, " + in.Name, nil
+//	}
 //
-// The schema of the arguments is derived from the type, arguments are validated
-// against it before they are decoded, and an error that the function returns
-// reaches the model as a tool error. See [AddTool], [Server.AddResource],
-// [Server.AddResourceTemplate] and [Server.AddPrompt].
+//	func main() {
+//		s := mcp.NewServer(&mcp.Implementation{Name: "greeter", Version: "1.0"}, nil)
+//		mcp.AddTool(s, &mcp.Tool{Name: "greet", Description: "Says hello"}, greet)
+//		if err := s.Run(context.Background(), mcp.Stdio()); err != nil {
+//			log.Fatal(err) // to stderr: stdout belongs to the protocol
+//		}
+//	}
 //
-// While it runs, a handler can speak back through its [Request]: report
-// progress, log, or ask the person in front of the client with
-// [Request.Elicit], the client's model with [Request.Sample], and the client's
-// folders with [Request.Roots].
+// [AddTool] derives the schema of the arguments from the type. They are validated
+// against it before they are decoded, and an error that the function returns reaches the
+// model as a tool error. Resources and prompts are registered with [Server.AddResource],
+// [Server.AddResourceTemplate] and [Server.AddPrompt]; a [ServerOptions] has the rest.
 //
 // # A client
 //
-// A client starts or reaches a server through a [Transport] and then has one
-// method for each of its features:
+// A client starts or reaches a server through a [Transport], and then has one method for
+// each of its features. This program starts the server above, which was built as greeter:
 //
-//	c := mcp.NewClient(&mcp.Implementation{Name: "caller", Version: "1.0"}, nil)
-//	session, err := c.Connect(ctx, &mcp.CommandTransport{Command: exec.Command("greeter")})
-//	...
-//	defer session.Close()
-//	result, err := session.CallTool(ctx, "greet", map[string]any{"name": "Ada"})
+//	package main
 //
-// What the server may ask of the client is a field of [ClientOptions] each; what
-// is nil is not offered.
+//	import (
+//		"context"
+//		"fmt"
+//		"log"
+//		"os/exec"
+//
+//		"example.com/mcp"
+//	)
+//
+//	func main() {
+//		ctx := context.Background()
+//		c := mcp.NewClient(&mcp.Implementation{Name: "caller", Version: "1.0"}, nil)
+//		session, err := c.Connect(ctx, &mcp.CommandTransport{Command: exec.Command("./greeter")})
+//		if err != nil {
+//			log.Fatal(err)
+//		}
+//		defer session.Close()
+//		result, err := session.CallTool(ctx, "greet", map[string]any{"name": "Ada"})
+//		if err != nil {
+//			log.Fatal(err)
+//		}
+//		fmt.Println(result.Text()) // Hello, Ada
+//	}
+//
+// # Speaking back
+//
+// While it runs, a handler can speak to its caller through its [Request]: tell how far it
+// is with [Request.Progress], log with [Request.Logger], and ask the person in front of
+// the client with [Request.Elicit], the client's model with [Request.Sample], or for the
+// folders that the client works in with [Request.Roots]. Its context ends when the caller
+// gives up. On the client's side each of these questions and notices has a field in
+// [ClientOptions]; what is nil there is not offered, and cannot be asked.
 //
 // # Over HTTP
 //
@@ -49,16 +89,66 @@
 //
 //	session, err := c.Connect(ctx, &mcp.HTTPTransport{URL: "http://localhost:8080"})
 //
+// # Words
+//
+// Both sides:
+//
+//   - A message is a request, which has an ID and gets exactly one response (a result or
+//     an error), or a notification, which gets none. A call is a request and the wait for
+//     its response; to cancel it is to tell the other side that nobody waits.
+//   - A server offers; a client uses what is offered. A host is the application, with its
+//     person and its model, that a client is a part of. A peer is either end.
+//   - A connection or an HTTP exchange carries messages. A transport is a way to make
+//     them; a [Conn] is any framed duplex that can be a connection. A stream is where the
+//     messages leave that one cause has: a connection has one, an HTTP exchange its own.
+//   - A revision is a published version of the protocol, named by its date. An era is what
+//     revisions have in common that begin alike; there are two, see below. A session is
+//     what one initialize request opens, and in this package also a client's tie to a
+//     server of the other era, a [ClientSession].
+//   - A capability is what one side tells the other that it can do; an extension is one
+//     that the protocol itself does not have.
+//
+// What servers offer:
+//
+//   - A [Tool] is a function that the model calls. A [Resource] is data with a URI; a
+//     [ResourceTemplate] stands for all that match it; to subscribe is to hear when one
+//     changes. A [Prompt] is messages, with blanks to fill in, that a person chooses.
+//     [Content] is what their results are made of.
+//   - Completion suggests values for the arguments of prompts and templates.
+//   - A handler is the application's function behind any of these, and a [Request] all it
+//     knows of the request that it serves. An [Interceptor] stands around all handlers.
+//
+// What clients answer:
+//
+//   - Elicitation is a question to the person: a form, or a visit to a URL. Sampling is a
+//     question to the model. A root is a folder that the client works in.
+//   - A round is how a request that stands alone asks: the server answers it with the
+//     question, and the client makes it again, with the answer.
+//
+// What takes time, and who calls:
+//
+//   - Progress is how far a request is. A task is a request that goes on after its answer.
+//   - An [Identity] says who calls. An access token proves that; an authorization server
+//     issues tokens, and a resource server, such as an MCP server, takes them. A scope is
+//     what a token lets its bearer do.
+//
 // # Revisions
 //
-// Two eras of the protocol differ in how they begin. Up to 2025-11-25 a client opens
-// a session with initialize; from 2026-07-28 on each request stands alone, and a
-// server that wants something of the client says so in a result, which the client
-// answers with another request. A Server serves both at once, with the same
-// handlers; a client finds out what the server speaks. A tool whose Execution says so
-// may run as a task in either era: the call is answered at once, and
-// [ClientSession.CallTool] waits for the end of the task, or [ClientSession.StartTool]
-// hands it out.
+// The two eras differ in how they begin. Up to 2025-11-25, in the session era, a client
+// opens a session with initialize, and both sides may send requests in it. From 2026-07-28
+// on, in the stateless era, each request stands alone and says itself all that a server
+// has to know; what the server wants of the client it asks for in rounds. A [Server]
+// serves both at once, with the same handlers; a [Client] finds out what the server
+// speaks, the newest first. [ServerOptions] and [ClientOptions] can restrict that. What a
+// revision lacks is not sent to a peer that speaks it; where the text of it can stand for
+// what is lost, that is sent instead.
+//
+// # Tasks
+//
+// A tool whose Execution says so may run as a task, in either era: the call is answered at
+// once, and [ClientSession.CallTool] waits for the end of the task, or
+// [ClientSession.StartTool] hands it out. A handler may also decide late, with
+// [Request.Detach].
 //
 // # Authorization
 //
@@ -68,29 +158,52 @@
 //	auth := &mcp.OAuthTransport{Login: (&mcp.LoopbackLogin{}).Login}
 //	session, err := c.Connect(ctx, &mcp.HTTPTransport{URL: url, Client: &http.Client{Transport: auth}})
 //
-// A [ProtectedResource] is the other end, for HTTPHandler.Authorize: it judges tokens
-// by a [Verifier], such as a [JWTVerifier]. A server without an authorization server
-// elsewhere can bring its own, an [AuthorizationServer].
+// A [ProtectedResource] is the other end, for [HTTPHandler.Authorize]: it judges tokens
+// by a [Verifier], such as that of a [JWTVerifier]. A server without an authorization
+// server elsewhere can bring its own, an [AuthorizationServer].
 //
-// # Words
+// # Errors
 //
-// A message is a request, which has an ID and gets exactly one response (a result
-// or an error), or a notification, which gets none. A peer is either end of a
-// connection. A revision is a published version of the protocol, named by its
-// date. A session is what one initialize request opens. A transport carries
-// messages; a [Conn] is any framed duplex that can be made one.
+// There are three kinds. An *[Error] is one of the protocol: a handler returns it to answer
+// with its code, and a client's method returns what the server answered; errors.As finds
+// it, and errors.Is compares codes. A failure of a tool is no error but a result for the
+// model, with IsError. All others are of this side and are never sent; those that callers
+// tell apart have names, such as [ErrClosed] and [TimeoutError].
+//
+// # Protocol types
+//
+// The comment of a type of the protocol ends with the name of the schema's type that it is
+// the Go form of, and the revisions that have it, if not all do. A field's tag json is the
+// member's name; since and until name the first and the last revision that has it. With
+// omitempty, a nil or zero value means that the member is not there. Members that a type
+// does not name are kept in its Extra. encoding/json reads the form of any revision, and
+// writes that of the newest.
 //
 // # Reading order
 //
-// mcp.go (vocabulary), json.go (JSON text in and out), jsonrpc.go (messages and
-// peers), schema.go (JSON Schema), stdio.go (connections), uritemplate.go (RFC
-// 6570), mirror.go (what of a request stands in headers, too), ask.go (what servers
-// ask of clients), server.go, client.go, tasks.go, stateless.go (the two edges of the
-// stateless era), streamable.go and streamableclient.go (the two ends of HTTP), jose.go
-// (keys, tokens and proofs that are signed), oauth.go (what the parties of
-// authorization share), oauthclient.go, oauthresource.go and oauthserver.go. A file
-// uses only what the files before it declare.
+// The package is meant to be read. A file uses only what the files above it declare:
+//
+//   - mcp.go: the vocabulary. json.go: JSON text in and out. jsonrpc.go: messages, and the
+//     peers that exchange them. schema.go: JSON Schema.
+//   - stdio.go, with stdio_unix.go and stdio_windows.go: connections. uritemplate.go: URI
+//     templates. mirror.go: what of a request stands in HTTP headers, too. ask.go: what
+//     servers ask of clients.
+//   - server.go and client.go: the two sides. tasks.go: what goes on after its answer.
+//     stateless.go: the two edges of the stateless era.
+//   - streamable.go and streamableclient.go: the two ends of HTTP.
+//   - jose.go: what is signed. oauth.go: what the parties of authorization share.
+//     oauthclient.go, oauthresource.go and oauthserver.go: the three parties.
+//
+// Four questions that readers have, and where they are answered. Where does a POST become
+// a Request? At the top of streamable.go, and at eraRules in server.go. What ends a
+// session? At session in server.go and httpSession in streamable.go; for clients at
+// [ClientSession.Wait]. Who closes a stream? At stream in jsonrpc.go, and httpStream in
+// streamable.go. Where would a new revision go? At revisions, in this file.
 package mcp
+
+// The vocabulary: the revisions and what each changed, the names of methods, and one Go
+// type for each type of the schema. There is no behaviour here but what a value knows of
+// itself. This file uses no other; all others use it.
 
 import (
 	"context"
@@ -120,6 +233,12 @@ type revision int8
 // revisions says what each revision can do that others cannot. Members of types
 // that only some revisions have carry that in their "since" and "until" tags
 // instead.
+//
+// A new revision goes here: a name, a row, and the tags of what it adds or drops. Its
+// methods get a line in serverMethod or clientServes, its content blocks a kind in
+// newContent and a way for older revisions to do without (revise in json.go). If its
+// requests begin in another way, it is an era of its own: one more case in serverEra and
+// eraOf, and a file with its two edges, as stateless.go is one.
 var revisions = [...]struct {
 	name    string
 	batches bool // arrays of messages are messages

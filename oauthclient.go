@@ -4,7 +4,9 @@ package mcp
 // requests of a link and gets them where a server asks for them. All that can happen is
 // one flow: a request is refused with 401 or 403; the server's metadata leads to an
 // authorization server; a person logs in there, or a grant or a refresh token does
-// without one; the request is repeated. Everything a token needs is in one record.
+// without one; the request is repeated. Everything a token needs is in one record. It is
+// the transport of an http.Client, and learns from the request's context for which call
+// streamableclient.go makes it.
 
 import (
 	"bufio"

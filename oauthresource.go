@@ -15,7 +15,8 @@ package mcp
 //	Require          scopes that one method or tool needs, when it is known
 //
 // A refusal says in WWW-Authenticate where the metadata document is, from which a client
-// learns where to get a token. The reasons are for the log.
+// learns where to get a token. The reasons are for the log. streamable.go calls Authorize
+// as a function of the application, and hands the Identity to the Request.
 
 import (
 	"cmp"

@@ -14,7 +14,8 @@ package mcp
 //	token          the code, once, becomes a grant: access and refresh tokens
 //
 // All state is records in an AuthorizationStore. A grant is the root of all tokens
-// that come from one consent: none is valid when it is gone.
+// that come from one consent: none is valid when it is gone. It stands on oauth.go and
+// jose.go, knows nothing of MCP's messages, and is mounted beside an HTTPHandler.
 
 import (
 	"bytes"

@@ -14,6 +14,9 @@ package mcp
 // obeyed, building need not look for values of the wrong kind.
 //
 // All work is bounded, because schemas and values both come from strangers.
+//
+// It stands on json.go, whose index is what it validates. The server uses it for
+// arguments and results of tools, the client for results, ask.go for forms.
 
 import (
 	"bytes"

@@ -8,6 +8,10 @@ package mcp
 // rules of its era, calls the method's function through the interceptors, and
 // closes the result by the rules of the era. Nothing between these two edges asks
 // for the era or the transport.
+//
+// It stands on the peer (jsonrpc.go), and is reached over a Conn (stdio.go: Run) or HTTP
+// (streamable.go: HTTPHandler). The methods of tasks are in tasks.go, the edges of the
+// stateless era in stateless.go.
 
 import (
 	"cmp"
@@ -92,7 +96,8 @@ type ServerOptions struct {
 	Intercept []Interceptor
 
 	// KeepAlive is the time between pings of the client; 0: none. Three in a row
-	// without an answer end the connection.
+	// without an answer end the connection. Over Streamable HTTP, where sessions without
+	// a connection are fine, there are none: see HTTPHandler.IdleTimeout.
 	KeepAlive time.Duration
 	// AskTimeout is how long a question to the client may take; 0 means 10 minutes.
 	AskTimeout time.Duration
@@ -1382,6 +1387,12 @@ func RateLimit(rate float64, burst int) Interceptor {
 }
 
 // A session is what a client opened with initialize: the side of a server's peer.
+//
+// What ends it: over a Conn the end of input, an error of the Conn, the context of Run,
+// and three pings without an answer, all of which end the connection (duplex.run). Over
+// HTTP see httpSession. A request of 2026-07-28 has no session to end: over a Conn it
+// borrows that of the connection, over HTTP all share one that lasts as long as the
+// HTTPHandler. Whoever made it calls end when its peer is over.
 type session struct {
 	s     *Server
 	p     *peer
@@ -1544,7 +1555,9 @@ func (ss *session) request(ctx context.Context, in *incoming) (any, error) {
 	return era.close(r, result, err)
 }
 
-// An eraRules is the two edges of an era; nothing between them asks for it.
+// An eraRules is the two edges of an era; nothing between them asks for it. open is where
+// what arrived becomes a Request, the only place in each era that fills one in: a line
+// of stdin and the body of a POST both end up here, by peer.accept and session.request.
 type eraRules struct {
 	open  func(*session, *incoming) (*Request, *Error)
 	close func(*Request, any, error) (any, error)

@@ -4,6 +4,9 @@ package mcp
 // duplex; here are the ones of the stdio transport (lines over a reader and a
 // writer, this process's own stdin and stdout, a child process) and one in memory.
 // A duplex joins a Conn and a peer.
+//
+// It knows frames and peers, not what they say. Server.Run serves over a Conn, and a
+// client's transports that are not HTTP make one.
 
 import (
 	"bufio"

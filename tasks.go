@@ -6,6 +6,9 @@ package mcp
 // one record with one state machine, in a TaskStore that replicas can share. A handler
 // at work is known to its record by owner and id only: answers and cancellation reach
 // it through the store.
+//
+// It stands on server.go and client.go, between whose callers and handlers a task comes;
+// the options and the record are declared in server.go.
 
 import (
 	"bytes"
