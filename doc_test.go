@@ -2,8 +2,12 @@ package mcp
 
 import (
 	"go/ast"
+	"go/parser"
 	"go/token"
 	"iter"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -157,6 +161,50 @@ func TestDocLinks(t *testing.T) {
 	}
 	if found < 20 {
 		t.Errorf("%d links were found", found)
+	}
+}
+
+// TestPackageComment: the package comment names the files in the order in which they are
+// read, and its server and client are whole programs.
+func TestPackageComment(t *testing.T) {
+	file, err := parser.ParseFile(token.NewFileSet(), "mcp.go", nil, parser.ParseComments|parser.PackageClauseOnly)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := file.Doc.Text()
+	_, order, _ := strings.Cut(text, "# Reading order")
+	for _, name := range slices.Concat(readingOrder...) {
+		_, rest, found := strings.Cut(order, name)
+		if !found {
+			t.Errorf("%s is not named, or not in its place", name)
+			continue
+		}
+		order = rest
+	}
+
+	dir := t.TempDir()
+	for _, name := range []string{"greeter", "caller"} {
+		_, after, found := strings.Cut(text, "\tpackage main\n")
+		if !found {
+			t.Fatalf("there is no program %s", name)
+		}
+		var program strings.Builder
+		program.WriteString("package main\n")
+		for line := range strings.Lines(after) {
+			code, indented := strings.CutPrefix(line, "\t")
+			if !indented && line != "\n" {
+				break
+			}
+			program.WriteString(code)
+		}
+		text = after
+		source := filepath.Join(dir, name+".go")
+		if err := os.WriteFile(source, []byte(program.String()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if out, err := exec.Command("go", "vet", source).CombinedOutput(); err != nil {
+			t.Errorf("%s: %v\n%s", name, err, out)
+		}
 	}
 }
 

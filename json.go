@@ -6,8 +6,8 @@ package mcp
 // index through a value. decode turns a value into a Go value, matching names
 // exactly, and appendJSON turns the protocol's Go types into text for one revision.
 //
-// It stands on the types of mcp.go, and knows the tags of their fields. Everything that
-// reads or writes JSON, in either direction, does it through this file.
+// It stands on the types of mcp.go, and knows the tags of their fields. All foreign JSON is
+// read, and all of the protocol's is written, through this file.
 
 import (
 	"bytes"
