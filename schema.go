@@ -66,12 +66,14 @@ type Schema struct {
 	dynamic bool // has $dynamicRef
 }
 
-// CompileSchema compiles the text of a schema. The error names the place in the
-// schema and the rule that it breaks.
+// CompileSchema compiles the text of a schema, of JSON Schema 2020-12 unless its $schema
+// says draft-07. References must lead to a place in it, or to one of the metaschemas:
+// nothing is fetched. Formats are annotations. The error names the place in the schema
+// and the rule that it breaks; a schema that is too large or nested too deeply is one, too.
 func CompileSchema(text []byte) (*Schema, error) { return compileSchema(text, nil) }
 
-// Validate checks a JSON text. The error is a [*ValidationError] if the text is
-// JSON, and validation did not exceed its bounds.
+// Validate checks a JSON text. The error is a [*ValidationError] if the text does not fit,
+// and another one if it is not JSON, or takes more than a million steps to judge.
 func (s *Schema) Validate(data []byte) error {
 	ix := indexes.Get().(*index)
 	defer ix.release()
@@ -83,7 +85,7 @@ func (s *Schema) Validate(data []byte) error {
 
 // A ValidationError tells what of a value breaks its schema.
 type ValidationError struct {
-	// Problems has, for each of the first problems, a JSON Pointer to the value in
+	// Problems has, for each of the first ten problems, a JSON Pointer to the value in
 	// question ("the value" for the whole) and the reason.
 	Problems []string
 }

@@ -193,9 +193,11 @@ type TaskAnswer struct {
 	Error  *Error          `json:",omitempty"`
 }
 
-// An Interceptor wraps the serving of a request: it may refuse, look at the
-// result of next, or replace it. What next returns is a pointer to the result type
-// of the method, or for lists an opaque value.
+// An Interceptor wraps the serving of a request of any method: it may refuse, look at
+// the result of next, or replace it. What next returns is a pointer to the result type
+// of the method, or for lists an opaque value. Interceptors run concurrently, as handlers
+// do, and for a request that is made again in rounds once in each. An *[Error] that one
+// returns is answered as it is, any other error without its text.
 type Interceptor func(ctx context.Context, r *Request, next func(context.Context) (any, error)) (any, error)
 
 // Handlers serve requests: see ToolHandler.
@@ -2036,7 +2038,7 @@ func (t *tool) checkOutput(structured json.RawMessage) error {
 }
 
 // ResourceNotFound is the error for a resource that does not exist (Resources,
-// Error Handling).
+// Error Handling). Each revision's clients get the code that it has for that.
 func ResourceNotFound(uri string) *Error {
 	return Errorf(CodeResourceNotFound, "resource not found").withData(map[string]string{"uri": uri})
 }

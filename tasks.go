@@ -350,7 +350,9 @@ type keptTask struct {
 	changed gate // guarded by memoryTasks.mu
 }
 
-// NewTaskStore returns a TaskStore in memory.
+// NewTaskStore returns a TaskStore in memory, for one process. It holds 10,000 tasks, and
+// 1,000 of one owner who is known; when it is full, Create fails with an *[Error] that
+// calls are then answered with.
 func NewTaskStore() TaskStore {
 	return &memoryTasks{tasks: map[string]*keptTask{}, owned: map[string]int{}}
 }
