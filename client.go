@@ -105,7 +105,7 @@ type ClientOptions struct {
 	// from 2026-07-28 on.
 	Anonymous bool
 	// KeepAlive is the time between pings; 0: none. Three in a row without an answer
-	// end the session.
+	// end the session. Servers of 2026-07-28, which know no ping, are not asked.
 	KeepAlive time.Duration
 	// Revisions are the names of the revisions to speak; nil: all. The newest is tried
 	// first.

@@ -936,7 +936,9 @@ func (s *Server) speaksAlone(params value) bool {
 
 // A Request is a request that a handler serves: all it may know, and how to speak
 // back while the request runs. Its fields must not be changed. Its methods may be called
-// from any goroutine; when the request is answered, they return [ErrRequestOver].
+// from any goroutine, but Detach by the handler's own only. When the request is answered,
+// those that would speak to the client return [ErrRequestOver]; what is logged then goes to
+// the server's own logger.
 type Request struct {
 	ID           ID                  // by which the client knows it
 	Method       string              // such as "tools/call"
@@ -1559,7 +1561,7 @@ func (ss *session) request(ctx context.Context, in *incoming) (any, error) {
 
 // An eraRules is the two edges of an era; nothing between them asks for it. open is where
 // what arrived becomes a Request, the only place in each era that fills one in: a line
-// of stdin and the body of a POST both end up here, by peer.accept and session.request.
+// of stdin and the body of a POST both end up here, by way of the peer and session.request.
 type eraRules struct {
 	open  func(*session, *incoming) (*Request, *Error)
 	close func(*Request, any, error) (any, error)

@@ -1428,8 +1428,9 @@ func (t *ClientTask) Cancel(ctx context.Context) error {
 // It looks for it as often as the server says, and answers what the task asks with the
 // functions of the ClientOptions, each question once. A look that is lost on its way is
 // repeated, four times. It gives up when the task is older than the server wants to
-// keep it. If ctx ends, the task goes on. A task that was
-// cancelled is a *[CancelledError], one that failed the *[Error] of the call.
+// keep it. If ctx ends, the task goes on. A task that failed is the *[Error] of the
+// call; one that was cancelled a *[CancelledError], or of a server of 2025-11-25 the
+// *[Error] that it answers.
 func (t *ClientTask) Result(ctx context.Context) (*CallToolResult, error) {
 	result, err := t.wait(ctx)
 	if err == nil && t.tool != "" {
