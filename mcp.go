@@ -762,8 +762,8 @@ type TaskMetadata struct {
 }
 
 // TaskParams are the parameters of tasks/get, tasks/result and tasks/cancel.
-// Schema: GetTaskRequest.params, GetTaskPayloadRequest.params and
-// CancelTaskRequest.params, of 2025-11-25; the extension's likewise.
+// Schema: GetTaskRequest.params and CancelTaskRequest.params, from 2025-11-25 on;
+// GetTaskPayloadRequest.params, of 2025-11-25.
 type TaskParams struct {
 	Meta   Meta   `json:"_meta,omitempty"`
 	TaskID string `json:"taskId" mcp:"required"`
