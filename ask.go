@@ -3,7 +3,8 @@ package mcp
 // What a server can ask of a client (elicitation, sampling, roots): the rules that
 // bind both sides. The server's side checks with them before it asks and when it
 // gets an answer, the client's side before its application is asked and before it
-// answers.
+// answers. How a question travels is not its subject: see the askers in server.go (in a
+// session), stateless.go (in rounds) and tasks.go (for a task).
 
 import (
 	"cmp"
@@ -35,9 +36,9 @@ type Question struct {
 // An Answer is the client's answer to a [Question]; the field of the same kind is
 // set.
 type Answer struct {
-	Elicit *ElicitResult
-	Sample *CreateMessageResult
-	Roots  []*Root
+	Elicit *ElicitResult        // never nil for a question that elicits; declined is an answer, too
+	Sample *CreateMessageResult // never nil for a question that samples
+	Roots  []*Root              // may be empty
 }
 
 // Confirm returns a question that can be accepted, declined or dismissed.

@@ -5,6 +5,10 @@ package mcp
 //
 // Every call takes one path, ClientSession.call: is it offered, then prepare, call
 // and settle by the rules of the era, which may say to try again.
+//
+// It stands on the peer (jsonrpc.go) and reaches a server over a link, which a Transport
+// makes (stdio.go, streamableclient.go). CallTool is in tasks.go, as a call may become a
+// task; the other era is in stateless.go.
 
 import (
 	"cmp"
@@ -66,6 +70,11 @@ type ClientOptions struct {
 	// not the same as an empty list. Change them with Client.SetRoots.
 	Roots []*Root
 
+	// ToolsChanged, PromptsChanged and ResourcesChanged are called when a list of the
+	// server has changed; ResourceUpdated when a resource has that was subscribed to;
+	// LoggingMessage with what the server logs; ElicitationComplete when the person is done
+	// with a visit. They may call the server. What comes while one runs waits, at most
+	// 1,024 notifications; then the newest are dropped.
 	ToolsChanged        func(ctx context.Context, cs *ClientSession)
 	PromptsChanged      func(ctx context.Context, cs *ClientSession)
 	ResourcesChanged    func(ctx context.Context, cs *ClientSession) // resources or templates
@@ -96,7 +105,7 @@ type ClientOptions struct {
 	// from 2026-07-28 on.
 	Anonymous bool
 	// KeepAlive is the time between pings; 0: none. Three in a row without an answer
-	// end the session.
+	// end the session. Servers of 2026-07-28, which know no ping, are not asked.
 	KeepAlive time.Duration
 	// Revisions are the names of the revisions to speak; nil: all. The newest is tried
 	// first.
@@ -112,7 +121,8 @@ type ClientOptions struct {
 	CrashOnPanic bool
 }
 
-// A Client connects to servers. Its methods may be called from any goroutine.
+// A Client connects to any number of servers, each with a session of its own. Its
+// methods may be called from any goroutine.
 type Client struct {
 	info Implementation
 	opts ClientOptions
@@ -127,7 +137,9 @@ type Client struct {
 	ownTasks TaskStore // where options name none
 }
 
-// NewClient makes a client. nil options are the zero ones.
+// NewClient makes a client, and starts nothing. info, which has a Name and a Version, is
+// what servers are told of it; nil options are the zero ones. Both are copied, and
+// what is wrong with them is an error of Connect.
 func NewClient(info *Implementation, opts *ClientOptions) *Client {
 	c := &Client{info: *info, sessions: map[*clientConn]struct{}{}}
 	if opts != nil {
@@ -138,8 +150,11 @@ func NewClient(info *Implementation, opts *ClientOptions) *Client {
 	return c
 }
 
-// Connect opens a session with a server. ctx bounds the opening only. The session
-// must be closed.
+// Connect opens a session with a server: it reaches it through t, finds out which
+// revision both speak, the newest of [ClientOptions.Revisions] first, and what the
+// server offers. ctx bounds the opening only. The session must be closed. An error that
+// the server answered is an *[Error], another HTTP answer an *[HTTPError]; nothing is
+// left open then.
 func (c *Client) Connect(ctx context.Context, t Transport) (*ClientSession, error) {
 	revs, err := c.check()
 	if err != nil {
@@ -316,8 +331,9 @@ func (c *Client) check() ([]revision, error) {
 	return revs, nil
 }
 
-// SetRoots changes the roots, and tells the servers. It is an error if the client
-// was made without roots.
+// SetRoots changes the roots, and tells the servers of sessions that opened with
+// initialize; later ones ask when they need them. It is an error if the client was made
+// without roots, or one of them is no file: URI; then nothing changes.
 func (c *Client) SetRoots(roots ...*Root) error {
 	for _, r := range roots {
 		if err := checkRoot(r); err != nil {
@@ -525,16 +541,22 @@ type outputSchema struct {
 // CallOptions change how calls are made; zero fields leave the client's options
 // in force.
 type CallOptions struct {
-	Timeout    time.Duration  // see ClientOptions
-	MaxTimeout time.Duration  // see ClientOptions
+	Timeout    time.Duration  // as in ClientOptions; 0 means what is there, negative for ever
+	MaxTimeout time.Duration  // likewise
 	Progress   func(Progress) // gets the progress of the call, in order, before it returns
 	Meta       Meta           // for _meta of the request
 	Header     http.Header    // for the HTTP request, where there is one
 	Force      bool           // call although the server does not offer it
 }
 
-// A ClientSession is a session with a server. Its methods may be called from any
-// goroutine. An error that the server answered is an *[Error].
+// A ClientSession is a session with a server, from [Client.Connect] to Close. Its methods
+// may be called from any goroutine.
+//
+// A call waits for its answer as long as its context and the timeouts of its options
+// let it. Its error wraps an *[Error] that the server answered, [ErrNotOffered] if
+// nothing was sent because the server does not offer it, a *[TimeoutError],
+// [ErrInvalidResponse] for an answer that breaks the protocol, or [ErrClosed] with the
+// reason why the session is over.
 type ClientSession struct {
 	conn *clientConn
 	opts CallOptions
@@ -554,10 +576,11 @@ func (c *clientConn) withdrawn(id ID) {
 	}
 }
 
-// ServerInfo is what the server says of itself. It is not verified.
+// ServerInfo is what the server says of itself, never nil. It is not verified, and must
+// not be changed.
 func (cs *ClientSession) ServerInfo() *Implementation { return cs.conn.opened.Load().init.ServerInfo }
 
-// ServerCapabilities is what the server offers.
+// ServerCapabilities is what the server offers, never nil. It must not be changed.
 func (cs *ClientSession) ServerCapabilities() *ServerCapabilities {
 	return cs.conn.opened.Load().init.Capabilities
 }
@@ -570,10 +593,13 @@ func (cs *ClientSession) Instructions() (text string, ok bool) {
 	return "", false
 }
 
-// Revision is the revision of the protocol that the session speaks.
+// Revision is the name of the revision of the protocol that the session speaks.
 func (cs *ClientSession) Revision() string { return cs.conn.rev().String() }
 
-// Wait waits until the session is over, and returns why.
+// Wait waits until the session is over, and returns why: an error that wraps [ErrClosed],
+// never nil. What ends a session is Close, the end of its connection or process, and
+// [ClientOptions.KeepAlive]; over Streamable HTTP, where there is no connection to lose,
+// only Close and KeepAlive.
 func (cs *ClientSession) Wait() error {
 	<-cs.conn.p.done
 	return cs.conn.p.over()
@@ -1021,7 +1047,8 @@ func (c *clientConn) completed(id string) {
 	}
 }
 
-// Ping asks the server for a sign of life.
+// Ping asks the server for a sign of life. Servers of 2026-07-28, which know no ping,
+// are asked what they offer.
 func (cs *ClientSession) Ping(ctx context.Context) error { return cs.era().ping(ctx, cs) }
 
 func (sessionEra) ping(ctx context.Context, cs *ClientSession) error {
@@ -1029,7 +1056,8 @@ func (sessionEra) ping(ctx context.Context, cs *ClientSession) error {
 }
 
 // ListTools returns a page of tools; cursor is nil for the first, else the
-// NextCursor of the page before. Entries that make no sense are left out.
+// NextCursor of the page before. Entries that make no sense are left out. What it lists
+// is remembered for calls: output schemas, and which tools may run as tasks.
 func (cs *ClientSession) ListTools(ctx context.Context, cursor *string) (*ListToolsResult, error) {
 	result, err := page[ListToolsResult](ctx, cs, methodToolsList, offersTools, cursor)
 	if err != nil {
@@ -1080,8 +1108,9 @@ func answer[R any](ctx context.Context, cs *ClientSession, c *clientCall) (*R, e
 	return result, nil
 }
 
-// Tools iterates over the tools of all pages. It ends at the first error, which
-// also a cursor that comes again is.
+// Tools iterates over the tools of all pages, which are fetched as the loop needs them.
+// It ends at the first error, which also a cursor that comes again is, and more than
+// 10,000 pages are.
 func (cs *ClientSession) Tools(ctx context.Context) iter.Seq2[*Tool, error] {
 	return pages(ctx, cs.ListTools, func(r *ListToolsResult) ([]*Tool, *string) { return r.Tools, r.NextCursor })
 }
@@ -1172,10 +1201,12 @@ func (cs *ClientSession) checkOutput(name string, r *CallToolResult) error {
 }
 
 // ErrResourceNotFound is what a read of a resource that does not exist is to
-// errors.Is, whichever code the server gave it.
+// errors.Is: whatever the server answers with CodeResourceNotFound or
+// CodeInvalidParams, as revisions differ in that.
 var ErrResourceNotFound = errors.New("mcp: resource not found")
 
-// ReadResource reads a resource.
+// ReadResource reads a resource, which need not be listed. [ErrResourceNotFound] tells
+// that there is none.
 func (cs *ClientSession) ReadResource(ctx context.Context, uri string) (*ReadResourceResult, error) {
 	call := &clientCall{method: methodResourcesRead, params: &ReadResourceParams{URI: uri}, offered: offersResources}
 	result, err := answer[ReadResourceResult](ctx, cs, call)
@@ -1186,12 +1217,13 @@ func (cs *ClientSession) ReadResource(ctx context.Context, uri string) (*ReadRes
 	return result, err
 }
 
-// Subscribe asks for news of a resource, which come to ClientOptions.ResourceUpdated.
+// Subscribe asks for news of a resource, which come to ClientOptions.ResourceUpdated. It
+// returns when the server has agreed. A session that is renewed over HTTP keeps it.
 func (cs *ClientSession) Subscribe(ctx context.Context, uri string) error {
 	return cs.era().follow(ctx, cs, uri, true)
 }
 
-// Unsubscribe ends what Subscribe began.
+// Unsubscribe ends what Subscribe began. News that is on its way may still come.
 func (cs *ClientSession) Unsubscribe(ctx context.Context, uri string) error {
 	return cs.era().follow(ctx, cs, uri, false)
 }
@@ -1227,7 +1259,8 @@ func (cs *ClientSession) Subscribed() *SubscriptionFilter {
 	return &c
 }
 
-// GetPrompt gets the messages of a prompt.
+// GetPrompt gets the messages of a prompt. Arguments that the prompt requires and args
+// lacks are the server's error.
 func (cs *ClientSession) GetPrompt(ctx context.Context, name string, args map[string]string) (*GetPromptResult, error) {
 	call := &clientCall{method: methodPromptsGet, params: &GetPromptParams{Name: name, Arguments: args}, offered: offersPrompts}
 	return answer[GetPromptResult](ctx, cs, call)
@@ -1253,7 +1286,8 @@ func (cs *ClientSession) Complete(ctx context.Context, p *CompleteParams) (*Comp
 }
 
 // SetLoggingLevel sets the least important level of log messages that the server
-// sends, which come to ClientOptions.LoggingMessage.
+// sends, which come to ClientOptions.LoggingMessage. Servers of 2026-07-28 are told it
+// with each request from then on, and send nothing before it is set.
 func (cs *ClientSession) SetLoggingLevel(ctx context.Context, level LoggingLevel) error {
 	if level.rank() < 0 {
 		return fmt.Errorf("mcp: unknown log level %q", level)
@@ -1474,13 +1508,14 @@ func deliver[P any](ctx context.Context, cs *ClientSession, in *incoming, f func
 
 // An HTTPError is an HTTP answer that is no answer of the protocol.
 type HTTPError struct {
-	Method, URL string // the URL without query
-	Status      int
-	ContentType string
-	Body        string // its beginning
-	Header      http.Header
+	Method, URL string      // of the request; the URL without query
+	Status      int         // such as 502
+	ContentType string      // of the body, as it came
+	Body        string      // its beginning, at most 512 bytes
+	Header      http.Header // as it came
 }
 
+// Error tells all but the header.
 func (e *HTTPError) Error() string {
 	text := fmt.Sprintf("%s %s: the server answered %d %s", e.Method, e.URL, e.Status, http.StatusText(e.Status))
 	if e.ContentType != "" {

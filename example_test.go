@@ -11,7 +11,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"os/signal"
 	"strings"
 	"syscall"
@@ -503,37 +502,28 @@ func ExampleConn() {
 	// Output: o/
 }
 
-// A server is a command most of the time. Closing the session ends it.
-func ExampleCommandTransport() {
-	ctx := context.Background()
-	client := mcp.NewClient(&mcp.Implementation{Name: "example", Version: "1.0"}, nil)
-	session, err := client.Connect(ctx, &mcp.CommandTransport{
-		Command: exec.Command("mcp-server", "/home/ada/notes"),
-		Stderr:  func(line string) { fmt.Println("server:", line) },
-	})
-	if err != nil {
-		fmt.Println(err)
-		return
-	}
-	defer session.Close()
-	for resource, err := range session.Resources(ctx) {
-		if err != nil {
-			fmt.Println(err)
-			return
-		}
-		fmt.Println(resource.URI)
-	}
-}
-
 // A server for many clients, at a path of a mux. Each client has a session of its own.
 // HTTPHandler.ListenAndServe serves the mux and ends well.
 func ExampleHTTPHandler() {
+	ctx := context.Background()
 	handler := &mcp.HTTPHandler{Server: greeter(nil)}
 	mux := http.NewServeMux()
 	mux.Handle("/mcp", handler)
 	mux.HandleFunc("/healthz", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprintln(w, "ok") })
 	web := httptest.NewServer(mux)
 	defer web.Close()
+	defer handler.Shutdown(ctx)
+
+	// A client.
+	client := mcp.NewClient(&mcp.Implementation{Name: "example", Version: "1.0"}, nil)
+	session, err := client.Connect(ctx, &mcp.HTTPTransport{URL: web.URL + "/mcp"})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer session.Close()
+	result, err := session.CallTool(ctx, "wave", nil)
+	fmt.Println(result.Text(), err)
 
 	// A page of elsewhere that tries to use it.
 	request, err := http.NewRequest(http.MethodPost, web.URL+"/mcp", strings.NewReader("{}"))
@@ -549,7 +539,9 @@ func ExampleHTTPHandler() {
 	}
 	answer.Body.Close()
 	fmt.Println(answer.Status)
-	// Output: 403 Forbidden
+	// Output:
+	// o/ <nil>
+	// 403 Forbidden
 }
 
 // The service ends when it is told to: calls that run may finish.

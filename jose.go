@@ -3,7 +3,8 @@ package mcp
 // What is signed: keys and sets of keys (JWK: RFC 7517, 7518, 7638 and 8037), tokens
 // (JWS and JWT: RFC 7515 and 7519), and proofs of possession (DPoP: RFC 9449). All
 // algorithms are asymmetric, and one counts only with a key of its own type and curve.
-// So neither "none" nor a public key taken for a shared secret can pass.
+// So neither "none" nor a public key taken for a shared secret can pass. It stands on
+// json.go; the files of authorization sign and verify with it.
 
 import (
 	"bytes"

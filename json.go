@@ -5,6 +5,9 @@ package mcp
 // leaves an index; everything that looks into a message afterwards reads the
 // index through a value. decode turns a value into a Go value, matching names
 // exactly, and appendJSON turns the protocol's Go types into text for one revision.
+//
+// It stands on the types of mcp.go, and knows the tags of their fields. All foreign JSON is
+// read, and all of the protocol's is written, through this file.
 
 import (
 	"bytes"
@@ -1506,39 +1509,95 @@ func marshalNewest(v any) ([]byte, error) { return appendJSON(nil, v, newest) }
 // MarshalJSON and UnmarshalJSON exist where encoding/json alone would not see the
 // wire form. They write the newest revision's form.
 
-func (b Base64) MarshalJSON() ([]byte, error)      { return appendString(nil, b.text), nil }
-func (b *Base64) UnmarshalJSON(data []byte) error  { return decodeJSON(data, b) }
-func (p Properties) MarshalJSON() ([]byte, error)  { return appendProperties(nil, p, newest) }
+// MarshalJSON writes the base64 text as a string.
+func (b Base64) MarshalJSON() ([]byte, error) { return appendString(nil, b.text), nil }
+
+// UnmarshalJSON reads a string; whether it is base64 is for Bytes to say.
+func (b *Base64) UnmarshalJSON(data []byte) error { return decodeJSON(data, b) }
+
+// MarshalJSON writes an object, its members in order.
+func (p Properties) MarshalJSON() ([]byte, error) { return appendProperties(nil, p, newest) }
+
+// UnmarshalJSON reads an object, and keeps the order of its members.
 func (p *Properties) UnmarshalJSON(d []byte) error { return decodeJSON(d, p) }
 
-func (i *Implementation) MarshalJSON() ([]byte, error)     { return marshalNewest(i) }
+// MarshalJSON writes the newest revision's form.
+func (i *Implementation) MarshalJSON() ([]byte, error) { return marshalNewest(i) }
+
+// MarshalJSON writes the newest revision's form.
 func (c *ServerCapabilities) MarshalJSON() ([]byte, error) { return marshalNewest(c) }
-func (t *Tool) MarshalJSON() ([]byte, error)               { return marshalNewest(t) }
-func (r *Resource) MarshalJSON() ([]byte, error)           { return marshalNewest(r) }
-func (t *ResourceTemplate) MarshalJSON() ([]byte, error)   { return marshalNewest(t) }
-func (p *Prompt) MarshalJSON() ([]byte, error)             { return marshalNewest(p) }
-func (r *GetPromptResult) MarshalJSON() ([]byte, error)    { return marshalNewest(r) }
+
+// MarshalJSON writes the newest revision's form.
+func (t *Tool) MarshalJSON() ([]byte, error) { return marshalNewest(t) }
+
+// MarshalJSON writes the newest revision's form.
+func (r *Resource) MarshalJSON() ([]byte, error) { return marshalNewest(r) }
+
+// MarshalJSON writes the newest revision's form.
+func (t *ResourceTemplate) MarshalJSON() ([]byte, error) { return marshalNewest(t) }
+
+// MarshalJSON writes the newest revision's form.
+func (p *Prompt) MarshalJSON() ([]byte, error) { return marshalNewest(p) }
+
+// MarshalJSON writes the newest revision's form.
+func (r *GetPromptResult) MarshalJSON() ([]byte, error) { return marshalNewest(r) }
+
+// MarshalJSON writes the newest revision's form.
 func (r *ReadResourceResult) MarshalJSON() ([]byte, error) { return marshalNewest(r) }
 
-func (r *CallToolResult) MarshalJSON() ([]byte, error)      { return marshalNewest(r) }
-func (r *CallToolResult) UnmarshalJSON(data []byte) error   { return decodeJSON(data, r) }
-func (r *ResourceContents) MarshalJSON() ([]byte, error)    { return marshalNewest(r) }
-func (m *PromptMessage) MarshalJSON() ([]byte, error)       { return marshalNewest(m) }
-func (m *PromptMessage) UnmarshalJSON(data []byte) error    { return decodeJSON(data, m) }
-func (m *SamplingMessage) MarshalJSON() ([]byte, error)     { return marshalNewest(m) }
-func (m *SamplingMessage) UnmarshalJSON(data []byte) error  { return decodeJSON(data, m) }
+// MarshalJSON writes the newest revision's form.
+func (r *CallToolResult) MarshalJSON() ([]byte, error) { return marshalNewest(r) }
+
+// UnmarshalJSON reads the form of any revision.
+func (r *CallToolResult) UnmarshalJSON(data []byte) error { return decodeJSON(data, r) }
+
+// MarshalJSON writes the newest revision's form.
+func (r *ResourceContents) MarshalJSON() ([]byte, error) { return marshalNewest(r) }
+
+// MarshalJSON writes the newest revision's form.
+func (m *PromptMessage) MarshalJSON() ([]byte, error) { return marshalNewest(m) }
+
+// UnmarshalJSON reads the form of any revision.
+func (m *PromptMessage) UnmarshalJSON(data []byte) error { return decodeJSON(data, m) }
+
+// MarshalJSON writes the newest revision's form.
+func (m *SamplingMessage) MarshalJSON() ([]byte, error) { return marshalNewest(m) }
+
+// UnmarshalJSON reads the form of any revision.
+func (m *SamplingMessage) UnmarshalJSON(data []byte) error { return decodeJSON(data, m) }
+
+// MarshalJSON writes the newest revision's form.
 func (r *CreateMessageResult) MarshalJSON() ([]byte, error) { return marshalNewest(r) }
+
+// UnmarshalJSON reads the form of any revision.
 func (r *CreateMessageResult) UnmarshalJSON(d []byte) error { return decodeJSON(d, r) }
 
-func (c *TextContent) MarshalJSON() ([]byte, error)       { return marshalNewest(c) }
-func (c *ImageContent) MarshalJSON() ([]byte, error)      { return marshalNewest(c) }
-func (c *AudioContent) MarshalJSON() ([]byte, error)      { return marshalNewest(c) }
-func (c *ResourceLink) MarshalJSON() ([]byte, error)      { return marshalNewest(c) }
-func (c *EmbeddedResource) MarshalJSON() ([]byte, error)  { return marshalNewest(c) }
-func (c *ToolUseContent) MarshalJSON() ([]byte, error)    { return marshalNewest(c) }
+// MarshalJSON writes the block with its "type", in the newest revision's form.
+func (c *TextContent) MarshalJSON() ([]byte, error) { return marshalNewest(c) }
+
+// MarshalJSON writes the block with its "type", in the newest revision's form.
+func (c *ImageContent) MarshalJSON() ([]byte, error) { return marshalNewest(c) }
+
+// MarshalJSON writes the block with its "type", in the newest revision's form.
+func (c *AudioContent) MarshalJSON() ([]byte, error) { return marshalNewest(c) }
+
+// MarshalJSON writes the block with its "type", in the newest revision's form.
+func (c *ResourceLink) MarshalJSON() ([]byte, error) { return marshalNewest(c) }
+
+// MarshalJSON writes the newest revision's form.
+func (c *EmbeddedResource) MarshalJSON() ([]byte, error) { return marshalNewest(c) }
+
+// MarshalJSON writes the block with its "type", in the newest revision's form.
+func (c *ToolUseContent) MarshalJSON() ([]byte, error) { return marshalNewest(c) }
+
+// MarshalJSON writes the block with its "type", in the newest revision's form.
 func (c *ToolResultContent) MarshalJSON() ([]byte, error) { return marshalNewest(c) }
+
+// UnmarshalJSON reads the form of any revision.
 func (c *ToolResultContent) UnmarshalJSON(d []byte) error { return decodeJSON(d, c) }
-func (c *UnknownContent) MarshalJSON() ([]byte, error)    { return appendRaw(nil, c.Raw) }
+
+// MarshalJSON writes the block as it was received.
+func (c *UnknownContent) MarshalJSON() ([]byte, error) { return appendRaw(nil, c.Raw) }
 
 // What a revision lacks becomes what it has.
 

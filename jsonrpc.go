@@ -14,7 +14,9 @@ package mcp
 //
 // The peer knows no transport: what it has to say goes to the stream that the
 // arrival named, or that the caller of call gave. It knows no feature either:
-// those are behind side.
+// those are behind side. The sides are session (server.go) and clientConn (client.go),
+// the streams duplex (stdio.go), httpStream (streamable.go) and httpLink
+// (streamableclient.go).
 
 import (
 	"bytes"
@@ -49,6 +51,7 @@ const (
 
 // An ID identifies a request: its own JSON text, a string or an integer, exactly
 // as it was written. The zero ID is none.
+// Schema: RequestId.
 type ID struct{ text string }
 
 // String returns the JSON text of the ID.
@@ -102,6 +105,7 @@ func (id ID) key() string {
 // An Error is an error on the wire. Handlers return one to answer with exactly
 // that code; a client's methods return the server's (use errors.As). Two Errors
 // are the same to errors.Is if their codes are.
+// Schema: Error, from 2025-11-25 on; JSONRPCError.error, until 2025-06-18.
 type Error struct {
 	Code    int             `json:"code"`
 	Message string          `json:"message"`
@@ -111,7 +115,8 @@ type Error struct {
 	header http.Header // likewise
 }
 
-// Errorf makes an Error.
+// Errorf makes an Error of a code, such as [CodeInvalidParams], and a message as of
+// fmt.Sprintf. The message reaches the other side: it must hold no secrets.
 func Errorf(code int, format string, args ...any) *Error {
 	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
 }
@@ -121,6 +126,7 @@ func badRequest(code int, format string, args ...any) *Error {
 	return Errorf(code, format, args...).WithHTTP(http.StatusBadRequest, nil)
 }
 
+// Error returns the message and the code.
 func (e *Error) Error() string { return fmt.Sprintf("%s (code %d)", e.Message, e.Code) }
 
 // Is reports whether target is an *Error of the same code.
@@ -130,7 +136,7 @@ func (e *Error) Is(target error) bool {
 }
 
 // WithHTTP returns a copy that, over HTTP, is answered with a status and headers
-// if nothing of the answer was written before.
+// if nothing of the answer was written before. Elsewhere it makes no difference.
 func (e *Error) WithHTTP(status int, h http.Header) *Error {
 	c := *e
 	c.status, c.header = status, h
@@ -146,10 +152,10 @@ func (e *Error) withData(data any) *Error {
 
 var (
 	// ErrClosed is what calls return, wrapped with the cause, when the connection is
-	// over.
+	// over: those that wait then, and all later ones.
 	ErrClosed = errors.New("mcp: connection closed")
 
-	// ErrRequestOver is returned by methods of a Request that would speak to the peer
+	// ErrRequestOver is returned by methods of a [Request] that would speak to the client
 	// when the request has been answered.
 	ErrRequestOver = errors.New("mcp: the request is over")
 
@@ -161,12 +167,13 @@ var (
 // A TimeoutError is returned by a call that got no answer in time. It is
 // context.DeadlineExceeded to errors.Is, and never an *Error.
 type TimeoutError struct {
-	Method   string
-	Limit    time.Duration
-	Idle     bool      // the limit between signs of life, which progress renews
-	Progress time.Time // when progress was last seen; zero: never
+	Method   string        // that was called
+	Limit    time.Duration // that has passed
+	Idle     bool          // the limit between signs of life, which progress renews
+	Progress time.Time     // when progress was last seen; zero: never
 }
 
+// Error says which limit it was, and when progress was last seen.
 func (e *TimeoutError) Error() string {
 	text := fmt.Sprintf("mcp: %s: no answer within %v", e.Method, e.Limit)
 	if e.Idle {
@@ -182,9 +189,11 @@ func (e *TimeoutError) Error() string {
 func (e *TimeoutError) Is(target error) bool { return target == context.DeadlineExceeded }
 
 // A CancelledError is the cause (see context.Cause) of the context of a handler
-// whose request the peer cancelled.
+// whose request the peer cancelled, and on the client's side the error of a task that
+// was. Reason is the other side's, unverified; it may be "".
 type CancelledError struct{ Reason string }
 
+// Error returns the reason.
 func (e *CancelledError) Error() string {
 	if e.Reason == "" {
 		return "mcp: cancelled by the peer"
@@ -520,6 +529,9 @@ type outgoing struct {
 }
 
 // A stream carries messages to the other side. Its methods may be called at once.
+//
+// The peer answers on a stream, and never closes one. Whoever made it does: a duplex ends
+// with its connection, an httpStream when what it was opened for is answered or over.
 type stream interface {
 	// send takes over m.data. Without an error the message will leave, in order; a
 	// later failure comes by peer.fail.

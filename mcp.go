@@ -1,45 +1,85 @@
 // Package mcp implements the Model Context Protocol, as server and as client,
 // with nothing but the standard library.
 //
+// The protocol lets a program that works with a language model, the client, use what
+// another program, the server, has to offer: tools that the model can call, resources
+// that can be read, prompts that a person can choose. The package speaks all its
+// revisions, over stdin and stdout, over HTTP, or over what an application brings.
+//
 // # A server
 //
-// A server offers tools, resources and prompts. The shortest useful one has one
-// tool, made from an ordinary function:
+// A server offers what is registered with it. This program has one tool, made from an
+// ordinary function, and serves the client that has started it:
+//
+//	package main
+//
+//	import (
+//		"context"
+//		"log"
+//
+//		"example.com/mcp"
+//	)
 //
 //	type input struct {
 //		Name string `json:"name" jsonschema:"whom to greet"`
 //	}
 //
-//	s := mcp.NewServer(&mcp.Implementation{Name: "greeter", Version: "1.0"}, nil)
-//	mcp.AddTool(s, &mcp.Tool{Name: "greet", Description: "Says hello"},
-//		func(ctx context.Context, r *mcp.Request, in input) (string, error) {
-//			return "Hello, " + in.Name, nil
-//		})
-//	err := s.Run(ctx, mcp.Stdio())
+//	func greet(ctx context.Context, r *mcp.Request, in input) (string, error) {
+//		return "Hello, " + in.Name, nil
+//	}
 //
-// The schema of the arguments is derived from the type, arguments are validated
-// against it before they are decoded, and an error that the function returns
-// reaches the model as a tool error. See [AddTool], [Server.AddResource],
-// [Server.AddResourceTemplate] and [Server.AddPrompt].
+//	func main() {
+//		s := mcp.NewServer(&mcp.Implementation{Name: "greeter", Version: "1.0"}, nil)
+//		mcp.AddTool(s, &mcp.Tool{Name: "greet", Description: "Says hello"}, greet)
+//		if err := s.Run(context.Background(), mcp.Stdio()); err != nil {
+//			log.Fatal(err) // to stderr: stdout belongs to the protocol
+//		}
+//	}
 //
-// While it runs, a handler can speak back through its [Request]: report
-// progress, log, or ask the person in front of the client with
-// [Request.Elicit], the client's model with [Request.Sample], and the client's
-// folders with [Request.Roots].
+// [AddTool] derives the schema of the arguments from the type. They are validated
+// against it before they are decoded, and an error that the function returns reaches the
+// model as a tool error. Resources and prompts are registered with [Server.AddResource],
+// [Server.AddResourceTemplate] and [Server.AddPrompt]; a [ServerOptions] has the rest.
 //
 // # A client
 //
-// A client starts or reaches a server through a [Transport] and then has one
-// method for each of its features:
+// A client starts or reaches a server through a [Transport], and then has one method for
+// each of its features. This program starts the server above, which was built as greeter:
 //
-//	c := mcp.NewClient(&mcp.Implementation{Name: "caller", Version: "1.0"}, nil)
-//	session, err := c.Connect(ctx, &mcp.CommandTransport{Command: exec.Command("greeter")})
-//	...
-//	defer session.Close()
-//	result, err := session.CallTool(ctx, "greet", map[string]any{"name": "Ada"})
+//	package main
 //
-// What the server may ask of the client is a field of [ClientOptions] each; what
-// is nil is not offered.
+//	import (
+//		"context"
+//		"fmt"
+//		"log"
+//		"os/exec"
+//
+//		"example.com/mcp"
+//	)
+//
+//	func main() {
+//		ctx := context.Background()
+//		c := mcp.NewClient(&mcp.Implementation{Name: "caller", Version: "1.0"}, nil)
+//		session, err := c.Connect(ctx, &mcp.CommandTransport{Command: exec.Command("./greeter")})
+//		if err != nil {
+//			log.Fatal(err)
+//		}
+//		defer session.Close()
+//		result, err := session.CallTool(ctx, "greet", map[string]any{"name": "Ada"})
+//		if err != nil {
+//			log.Fatal(err)
+//		}
+//		fmt.Println(result.Text()) // Hello, Ada
+//	}
+//
+// # Speaking back
+//
+// While it runs, a handler can speak to its caller through its [Request]: tell how far it
+// is with [Request.Progress], log with [Request.Logger], and ask the person in front of
+// the client with [Request.Elicit], the client's model with [Request.Sample], or for the
+// folders that the client works in with [Request.Roots]. Its context ends when the caller
+// gives up. On the client's side each of these questions and notices has a field in
+// [ClientOptions]; what is nil there is not offered, and cannot be asked.
 //
 // # Over HTTP
 //
@@ -49,16 +89,66 @@
 //
 //	session, err := c.Connect(ctx, &mcp.HTTPTransport{URL: "http://localhost:8080"})
 //
+// # Words
+//
+// Both sides:
+//
+//   - A message is a request, which has an ID and gets exactly one response (a result or
+//     an error), or a notification, which gets none. A call is a request and the wait for
+//     its response; to cancel it is to tell the other side that nobody waits.
+//   - A server offers; a client uses what is offered. A host is the application, with its
+//     person and its model, that a client is a part of. A peer is either end.
+//   - A connection or an HTTP exchange carries messages. A transport is a way to make
+//     them; a [Conn] is any framed duplex that can be a connection. A stream is where the
+//     messages leave that one cause has: a connection has one, an HTTP exchange its own.
+//   - A revision is a published version of the protocol, named by its date. An era is what
+//     revisions have in common that begin alike; there are two, see below. A session is
+//     what one initialize request opens, and in this package also a client's tie to a
+//     server of the other era, a [ClientSession].
+//   - A capability is what one side tells the other that it can do; an extension is one
+//     that the protocol itself does not have.
+//
+// What servers offer:
+//
+//   - A [Tool] is a function that the model calls. A [Resource] is data with a URI; a
+//     [ResourceTemplate] stands for all that match it; to subscribe is to hear when one
+//     changes. A [Prompt] is messages, with blanks to fill in, that a person chooses.
+//     [Content] is what their results are made of.
+//   - Completion suggests values for the arguments of prompts and templates.
+//   - A handler is the application's function behind any of these, and a [Request] all it
+//     knows of the request that it serves. An [Interceptor] stands around all handlers.
+//
+// What clients answer:
+//
+//   - Elicitation is a question to the person: a form, or a visit to a URL. Sampling is a
+//     question to the model. A root is a folder that the client works in.
+//   - A round is how a request that stands alone asks: the server answers it with the
+//     question, and the client makes it again, with the answer.
+//
+// What takes time, and who calls:
+//
+//   - Progress is how far a request is. A task is a request that goes on after its answer.
+//   - An [Identity] says who calls. An access token proves that; an authorization server
+//     issues tokens, and a resource server, such as an MCP server, takes them. A scope is
+//     what a token lets its bearer do.
+//
 // # Revisions
 //
-// Two eras of the protocol differ in how they begin. Up to 2025-11-25 a client opens
-// a session with initialize; from 2026-07-28 on each request stands alone, and a
-// server that wants something of the client says so in a result, which the client
-// answers with another request. A Server serves both at once, with the same
-// handlers; a client finds out what the server speaks. A tool whose Execution says so
-// may run as a task in either era: the call is answered at once, and
-// [ClientSession.CallTool] waits for the end of the task, or [ClientSession.StartTool]
-// hands it out.
+// The two eras differ in how they begin. Up to 2025-11-25, in the session era, a client
+// opens a session with initialize, and both sides may send requests in it. From 2026-07-28
+// on, in the stateless era, each request stands alone and says itself all that a server
+// has to know; what the server wants of the client it asks for in rounds. A [Server]
+// serves both at once, with the same handlers; a [Client] finds out what the server
+// speaks, the newest first. [ServerOptions] and [ClientOptions] can restrict that. What a
+// revision lacks is not sent to a peer that speaks it; where the text of it can stand for
+// what is lost, that is sent instead.
+//
+// # Tasks
+//
+// A tool whose Execution says so may run as a task, in either era: the call is answered at
+// once, and [ClientSession.CallTool] waits for the end of the task, or
+// [ClientSession.StartTool] hands it out. A handler may also decide late, with
+// [Request.Detach].
 //
 // # Authorization
 //
@@ -68,29 +158,52 @@
 //	auth := &mcp.OAuthTransport{Login: (&mcp.LoopbackLogin{}).Login}
 //	session, err := c.Connect(ctx, &mcp.HTTPTransport{URL: url, Client: &http.Client{Transport: auth}})
 //
-// A [ProtectedResource] is the other end, for HTTPHandler.Authorize: it judges tokens
-// by a [Verifier], such as a [JWTVerifier]. A server without an authorization server
-// elsewhere can bring its own, an [AuthorizationServer].
+// A [ProtectedResource] is the other end, for [HTTPHandler.Authorize]: it judges tokens
+// by a [Verifier], such as that of a [JWTVerifier]. A server without an authorization
+// server elsewhere can bring its own, an [AuthorizationServer].
 //
-// # Words
+// # Errors
 //
-// A message is a request, which has an ID and gets exactly one response (a result
-// or an error), or a notification, which gets none. A peer is either end of a
-// connection. A revision is a published version of the protocol, named by its
-// date. A session is what one initialize request opens. A transport carries
-// messages; a [Conn] is any framed duplex that can be made one.
+// There are three kinds. An *[Error] is one of the protocol: a handler returns it to answer
+// with its code, and a client's method returns what the server answered; errors.As finds
+// it, and errors.Is compares codes. A failure of a tool is no error but a result for the
+// model, with IsError. All others are of this side and are never sent; those that callers
+// tell apart have names, such as [ErrClosed] and [TimeoutError].
+//
+// # Protocol types
+//
+// The comment of a type of the protocol ends with the name of the schema's type that it is
+// the Go form of, and the revisions that have it, if not all do. A field's tag json is the
+// member's name; since and until name the first and the last revision that has it. With
+// omitempty, a nil or zero value means that the member is not there. Members that a type
+// does not name are kept in its Extra. encoding/json reads the form of any revision, and
+// writes that of the newest.
 //
 // # Reading order
 //
-// mcp.go (vocabulary), json.go (JSON text in and out), jsonrpc.go (messages and
-// peers), schema.go (JSON Schema), stdio.go (connections), uritemplate.go (RFC
-// 6570), mirror.go (what of a request stands in headers, too), ask.go (what servers
-// ask of clients), server.go, client.go, tasks.go, stateless.go (the two edges of the
-// stateless era), streamable.go and streamableclient.go (the two ends of HTTP), jose.go
-// (keys, tokens and proofs that are signed), oauth.go (what the parties of
-// authorization share), oauthclient.go, oauthresource.go and oauthserver.go. A file
-// uses only what the files before it declare.
+// The package is meant to be read. A file uses only what the files above it declare:
+//
+//   - mcp.go: the vocabulary. json.go: JSON text in and out. jsonrpc.go: messages, and the
+//     peers that exchange them. schema.go: JSON Schema.
+//   - stdio.go, with stdio_unix.go and stdio_windows.go: connections. uritemplate.go: URI
+//     templates. mirror.go: what of a request stands in HTTP headers, too. ask.go: what
+//     servers ask of clients.
+//   - server.go and client.go: the two sides. tasks.go: what goes on after its answer.
+//     stateless.go: the two edges of the stateless era.
+//   - streamable.go and streamableclient.go: the two ends of HTTP.
+//   - jose.go: what is signed. oauth.go: what the parties of authorization share.
+//     oauthclient.go, oauthresource.go and oauthserver.go: the three parties.
+//
+// Four questions that readers have, and where they are answered. Where does a POST become
+// a Request? At the top of streamable.go, and at eraRules in server.go. What ends a
+// session? At session in server.go and httpSession in streamable.go; for clients at
+// [ClientSession.Wait]. Who closes a stream? At stream in jsonrpc.go, and httpStream in
+// streamable.go. Where would a new revision go? At revisions, in this file.
 package mcp
+
+// The vocabulary: the revisions and what each changed, the names of methods, and one Go
+// type for each type of the schema. There is no behaviour here but what a value knows of
+// itself. This file uses no other; all others use it.
 
 import (
 	"context"
@@ -120,6 +233,12 @@ type revision int8
 // revisions says what each revision can do that others cannot. Members of types
 // that only some revisions have carry that in their "since" and "until" tags
 // instead.
+//
+// A new revision goes here: a name, a row, and the tags of what it adds or drops. Its
+// methods get a line in serverMethod or clientServes, its content blocks a kind in
+// newContent and a way for older revisions to do without (revise in json.go). If its
+// requests begin in another way, it is an era of its own: one more case in serverEra and
+// eraOf, and a file with its two edges, as stateless.go is one.
 var revisions = [...]struct {
 	name    string
 	batches bool // arrays of messages are messages
@@ -281,6 +400,7 @@ type Meta map[string]any
 type Extra map[string]json.RawMessage
 
 // A Role is who speaks in a prompt or sampling message: "user" or "assistant".
+// Schema: Role.
 type Role string
 
 // The two roles.
@@ -290,6 +410,7 @@ const (
 )
 
 // An Implementation describes a client or server. Name and Version are required.
+// Schema: Implementation.
 type Implementation struct {
 	Name        string `json:"name" mcp:"required"`
 	Title       string `json:"title,omitempty" since:"2025-06-18"` // for display
@@ -302,6 +423,7 @@ type Implementation struct {
 
 // An Icon is a picture for display. Receivers must treat it as untrusted: see
 // [Icon.Check]. The package never fetches one.
+// Schema: Icon, from 2025-11-25 on.
 type Icon struct {
 	Source   string   `json:"src"` // https: or data: URI
 	MIMEType string   `json:"mimeType,omitempty"`
@@ -311,6 +433,7 @@ type Icon struct {
 }
 
 // Annotations tell a client how to use or show a value.
+// Schema: Annotations, from 2025-03-26 on; Annotated.annotations, of 2024-11-05.
 type Annotations struct {
 	Audience     []Role   `json:"audience,omitempty"`
 	Priority     *float64 `json:"priority,omitempty"`                        // 0 (least) to 1 (most important)
@@ -319,6 +442,7 @@ type Annotations struct {
 }
 
 // ServerCapabilities tells what a server offers; a nil member is not offered.
+// Schema: ServerCapabilities.
 type ServerCapabilities struct {
 	Experimental map[string]any      `json:"experimental,omitempty"`
 	Logging      *Empty              `json:"logging,omitempty"`
@@ -338,6 +462,7 @@ const ExtensionTasks = "io.modelcontextprotocol/tasks"
 
 // TaskCapability is present in a side that runs some of its requests as tasks
 // (2025-11-25; Tasks).
+// Schema: ServerCapabilities.tasks and ClientCapabilities.tasks, of 2025-11-25.
 type TaskCapability struct {
 	List     *Empty       `json:"list,omitempty"`
 	Cancel   *Empty       `json:"cancel,omitempty"`
@@ -345,21 +470,27 @@ type TaskCapability struct {
 }
 
 // TaskRequests are the requests that may run as tasks.
+// Schema: ServerCapabilities.tasks.requests and ClientCapabilities.tasks.requests, of
+// 2025-11-25.
 type TaskRequests struct {
 	Tools       *ToolTasks     `json:"tools,omitempty"`
 	Sampling    *SamplingTasks `json:"sampling,omitempty"`
 	Elicitation *ElicitTasks   `json:"elicitation,omitempty"`
 }
 
-// ToolTasks says that tools/call may; SamplingTasks and ElicitTasks say so of
-// sampling/createMessage and elicitation/create.
 type (
+	// ToolTasks says with Call that tools/call may run as a task.
+	// Schema: ServerCapabilities.tasks.requests.tools, of 2025-11-25.
 	ToolTasks struct {
 		Call *Empty `json:"call,omitempty"`
 	}
+	// SamplingTasks says with CreateMessage that sampling/createMessage may.
+	// Schema: ClientCapabilities.tasks.requests.sampling, of 2025-11-25.
 	SamplingTasks struct {
 		CreateMessage *Empty `json:"createMessage,omitempty"`
 	}
+	// ElicitTasks says with Create that elicitation/create may.
+	// Schema: ClientCapabilities.tasks.requests.elicitation, of 2025-11-25.
 	ElicitTasks struct {
 		Create *Empty `json:"create,omitempty"`
 	}
@@ -367,6 +498,8 @@ type (
 
 // Extensions are the extensions of the protocol that a side supports, with their
 // settings, by identifier ("com.example/name"). Settings are a JSON object.
+// Schema: ServerCapabilities.extensions and ClientCapabilities.extensions, from
+// 2026-07-28 on.
 type Extensions map[string]json.RawMessage
 
 // Empty is an object without members that are known.
@@ -375,22 +508,26 @@ type Empty struct {
 }
 
 // PromptCapability is present in a server that has prompts.
+// Schema: ServerCapabilities.prompts.
 type PromptCapability struct {
 	ListChanged bool `json:"listChanged,omitempty"`
 }
 
 // ResourceCapability is present in a server that has resources.
+// Schema: ServerCapabilities.resources.
 type ResourceCapability struct {
 	Subscribe   bool `json:"subscribe,omitempty"`
 	ListChanged bool `json:"listChanged,omitempty"`
 }
 
 // ToolCapability is present in a server that has tools.
+// Schema: ServerCapabilities.tools.
 type ToolCapability struct {
 	ListChanged bool `json:"listChanged,omitempty"`
 }
 
 // ClientCapabilities tells what a client offers; a nil member is not offered.
+// Schema: ClientCapabilities.
 type ClientCapabilities struct {
 	Experimental map[string]any         `json:"experimental,omitempty"`
 	Roots        *RootCapability        `json:"roots,omitempty"`
@@ -402,11 +539,13 @@ type ClientCapabilities struct {
 }
 
 // RootCapability is present in a client that has roots.
+// Schema: ClientCapabilities.roots.
 type RootCapability struct {
 	ListChanged bool `json:"listChanged,omitempty" until:"2025-11-25"`
 }
 
 // SamplingCapability is present in a client that can sample a model.
+// Schema: ClientCapabilities.sampling.
 type SamplingCapability struct {
 	Tools   *Empty `json:"tools,omitempty" since:"2025-11-25"`   // with tools
 	Context *Empty `json:"context,omitempty" since:"2025-11-25"` // with context from servers
@@ -414,6 +553,7 @@ type SamplingCapability struct {
 
 // ElicitationCapability is present in a client that can ask its user.
 // Without Form and URL it means forms only.
+// Schema: ClientCapabilities.elicitation, from 2025-06-18 on.
 type ElicitationCapability struct {
 	Form *Empty `json:"form,omitempty" since:"2025-11-25"`
 	URL  *Empty `json:"url,omitempty" since:"2025-11-25"`
@@ -423,6 +563,7 @@ func (c *ElicitationCapability) form() bool { return c != nil && (c.Form != nil 
 func (c *ElicitationCapability) url() bool  { return c != nil && c.URL != nil }
 
 // InitializeParams opens a session (Lifecycle, Initialization).
+// Schema: InitializeRequest.params, until 2025-11-25.
 type InitializeParams struct {
 	Meta            Meta                `json:"_meta,omitempty"`
 	ProtocolVersion string              `json:"protocolVersion" mcp:"required"`
@@ -432,6 +573,7 @@ type InitializeParams struct {
 
 // InitializeResult is the server's answer to initialize. Instructions is nil
 // where the server gives none.
+// Schema: InitializeResult, until 2025-11-25.
 type InitializeResult struct {
 	Meta            Meta                `json:"_meta,omitempty"`
 	ProtocolVersion string              `json:"protocolVersion" mcp:"required"`
@@ -444,6 +586,7 @@ type InitializeResult struct {
 // CacheableResult is what the results of lists and of reading have in common: how long
 // they stay good, and for whom (2026-07-28; Caching). It is a hint: this package
 // caches nothing.
+// Schema: CacheableResult, from 2026-07-28 on.
 type CacheableResult struct {
 	TTL        *Milliseconds `json:"ttlMs,omitempty" since:"2026-07-28"`      // from its arrival on; nil or 0: at once stale
 	CacheScope string        `json:"cacheScope,omitempty" since:"2026-07-28"` // "public": good for any caller; else only for this one
@@ -472,6 +615,7 @@ func (m *Milliseconds) UnmarshalJSON(data []byte) error {
 
 // DiscoverResult tells what a server can do, without a handshake (2026-07-28;
 // Discovery).
+// Schema: DiscoverResult, from 2026-07-28 on.
 type DiscoverResult struct {
 	Meta              Meta                `json:"_meta,omitempty"`
 	SupportedVersions []string            `json:"supportedVersions" mcp:"required"` // revisions, newest first
@@ -483,6 +627,7 @@ type DiscoverResult struct {
 
 // A SubscriptionFilter says what a client wants to be told of (2026-07-28;
 // Subscriptions).
+// Schema: SubscriptionFilter, from 2026-07-28 on.
 type SubscriptionFilter struct {
 	ToolsListChanged      bool     `json:"toolsListChanged,omitempty"`
 	PromptsListChanged    bool     `json:"promptsListChanged,omitempty"`
@@ -493,23 +638,28 @@ type SubscriptionFilter struct {
 
 // SubscriptionsListenParams opens a subscription, and with the part of the filter
 // that the server honours, acknowledges it.
+// Schema: SubscriptionsListenRequest.params and
+// SubscriptionsAcknowledgedNotification.params, from 2026-07-28 on.
 type SubscriptionsListenParams struct {
 	Meta          Meta                `json:"_meta,omitempty"`
 	Notifications *SubscriptionFilter `json:"notifications" mcp:"required"`
 }
 
 // EmptyResult is the answer of methods that have nothing to say.
+// Schema: EmptyResult.
 type EmptyResult struct {
 	Meta Meta `json:"_meta,omitempty"`
 }
 
 // ListParams asks for a page of a list. A nil cursor asks for the first.
+// Schema: PaginatedRequest.params.
 type ListParams struct {
 	Meta   Meta    `json:"_meta,omitempty"`
 	Cursor *string `json:"cursor,omitempty"`
 }
 
 // A Tool is a function that a model can call (Tools).
+// Schema: Tool.
 type Tool struct {
 	Name        string `json:"name" mcp:"required"`
 	Title       string `json:"title,omitempty" since:"2025-06-18"` // for display; see DisplayName
@@ -536,6 +686,7 @@ type Tool struct {
 
 // ToolExecution says how a tool runs. TaskSupport is "optional" or "required"; ""
 // and "forbidden" mean that it is no task.
+// Schema: ToolExecution, of 2025-11-25.
 type ToolExecution struct {
 	TaskSupport string `json:"taskSupport,omitempty"`
 }
@@ -563,6 +714,7 @@ func (t *Tool) DisplayName() string {
 
 // ToolAnnotations are hints on what a tool does. They come from the server, so
 // that nothing may be permitted because of them. A nil hint means its default.
+// Schema: ToolAnnotations, from 2025-03-26 on.
 type ToolAnnotations struct {
 	Title           string `json:"title,omitempty"`
 	ReadOnlyHint    *bool  `json:"readOnlyHint,omitempty"`    // default false
@@ -587,6 +739,7 @@ func (a *ToolAnnotations) Hints() (readOnly, destructive, idempotent, openWorld 
 }
 
 // ListToolsResult is a page of tools. A nil NextCursor marks the last page.
+// Schema: ListToolsResult.
 type ListToolsResult struct {
 	Meta       Meta    `json:"_meta,omitempty"`
 	Tools      []*Tool `json:"tools" mcp:"skip-bad"`
@@ -596,6 +749,7 @@ type ListToolsResult struct {
 }
 
 // CallToolParams calls a tool.
+// Schema: CallToolRequest.params.
 type CallToolParams struct {
 	Meta      Meta            `json:"_meta,omitempty"`
 	Name      string          `json:"name" mcp:"required"`
@@ -604,11 +758,14 @@ type CallToolParams struct {
 }
 
 // TaskMetadata asks for a request to run as a task (2025-11-25; Tasks).
+// Schema: TaskMetadata, of 2025-11-25.
 type TaskMetadata struct {
 	TTL *Milliseconds `json:"ttl,omitempty"` // how long its result is to be kept, from its creation; nil: as the receiver likes
 }
 
 // TaskParams are the parameters of tasks/get, tasks/result and tasks/cancel.
+// Schema: GetTaskRequest.params and CancelTaskRequest.params, from 2025-11-25 on;
+// GetTaskPayloadRequest.params, of 2025-11-25.
 type TaskParams struct {
 	Meta   Meta   `json:"_meta,omitempty"`
 	TaskID string `json:"taskId" mcp:"required"`
@@ -616,6 +773,7 @@ type TaskParams struct {
 
 // A TaskStatus is the state of a task. From completed, failed and cancelled it does
 // not change any more.
+// Schema: TaskStatus, of 2025-11-25; the extension's likewise.
 type TaskStatus string
 
 // The states of a task.
@@ -631,26 +789,30 @@ const (
 func (s TaskStatus) Over() bool { return s == TaskCompleted || s == TaskFailed || s == TaskCancelled }
 
 // A Task is what is told of a request that goes on after its answer (2025-11-25;
-// Tasks. 2026-07-28; the extension io.modelcontextprotocol/tasks).
+// Tasks. 2026-07-28; the extension io.modelcontextprotocol/tasks). TaskID names it to
+// the server; Status says how it is.
+// Schema: Task, of 2025-11-25; the extension's likewise.
 type Task struct {
 	_             struct{} // it has a text of its own for each revision: see native
 	TaskID        string
 	Status        TaskStatus
-	StatusMessage string // for people; may be ""
-	CreatedAt     string // ISO 8601, as LastUpdatedAt
-	LastUpdatedAt string
+	StatusMessage string        // for people; may be ""
+	CreatedAt     string        // ISO 8601
+	LastUpdatedAt string        // ISO 8601; when the status changed last
 	TTL           *Milliseconds // how long it is kept, from its creation; nil: for ever
 	PollInterval  *Milliseconds // how long to wait between questions for it; nil: not said
 }
 
 // A CreateTaskResult is the answer to a request that goes on as a task.
+// Schema: CreateTaskResult, from 2025-11-25 on.
 type CreateTaskResult struct {
-	Meta  Meta
-	Task  Task
+	Meta  Meta  // of the result
+	Task  Task  // as it began
 	Extra Extra // further members
 }
 
 // ListTasksResult is a page of tasks.
+// Schema: ListTasksResult, of 2025-11-25.
 type ListTasksResult struct {
 	Tasks      []*Task `json:"tasks" mcp:"skip-bad"`
 	NextCursor *string `json:"nextCursor,omitempty"`
@@ -658,6 +820,7 @@ type ListTasksResult struct {
 
 // CallToolResult is what a tool answered. IsError marks a failure of the tool,
 // described in Content for the model.
+// Schema: CallToolResult.
 type CallToolResult struct {
 	Meta    Meta      `json:"_meta,omitempty"`
 	Content []Content `json:"content"`
@@ -680,6 +843,7 @@ func (r *CallToolResult) Text() string {
 }
 
 // A Resource is data that a server offers for reading (Resources).
+// Schema: Resource.
 type Resource struct {
 	URI         string       `json:"uri" mcp:"required"`
 	Name        string       `json:"name" mcp:"required"`
@@ -694,6 +858,7 @@ type Resource struct {
 }
 
 // A ResourceTemplate describes resources whose URIs follow an RFC 6570 template.
+// Schema: ResourceTemplate.
 type ResourceTemplate struct {
 	URITemplate string       `json:"uriTemplate" mcp:"required"`
 	Name        string       `json:"name" mcp:"required"`
@@ -707,6 +872,7 @@ type ResourceTemplate struct {
 }
 
 // ListResourcesResult is a page of resources.
+// Schema: ListResourcesResult.
 type ListResourcesResult struct {
 	Meta       Meta        `json:"_meta,omitempty"`
 	Resources  []*Resource `json:"resources" mcp:"skip-bad"`
@@ -716,6 +882,7 @@ type ListResourcesResult struct {
 }
 
 // ListResourceTemplatesResult is a page of resource templates.
+// Schema: ListResourceTemplatesResult.
 type ListResourceTemplatesResult struct {
 	Meta              Meta                `json:"_meta,omitempty"`
 	ResourceTemplates []*ResourceTemplate `json:"resourceTemplates" mcp:"skip-bad"`
@@ -725,6 +892,7 @@ type ListResourceTemplatesResult struct {
 }
 
 // ReadResourceParams asks for the contents of a resource.
+// Schema: ReadResourceRequest.params.
 type ReadResourceParams struct {
 	Meta Meta   `json:"_meta,omitempty"`
 	URI  string `json:"uri" mcp:"required"`
@@ -732,6 +900,7 @@ type ReadResourceParams struct {
 
 // ReadResourceResult is the contents of a resource: usually one entry, several
 // for such as a folder.
+// Schema: ReadResourceResult.
 type ReadResourceResult struct {
 	Meta     Meta                `json:"_meta,omitempty"`
 	Contents []*ResourceContents `json:"contents"`
@@ -741,6 +910,7 @@ type ReadResourceResult struct {
 
 // ResourceContents is text, or binary data where Blob is set. See [TextContents]
 // and [BlobContents].
+// Schema: TextResourceContents and BlobResourceContents.
 type ResourceContents struct {
 	URI      string `json:"uri" mcp:"required"`
 	MIMEType string `json:"mimeType,omitempty"`
@@ -782,18 +952,21 @@ func (b Base64) String() string { return b.text }
 func (b Base64) IsZero() bool { return !b.set }
 
 // SubscribeParams names the resource whose updates are wanted, or no longer.
+// Schema: SubscribeRequest.params and UnsubscribeRequest.params, until 2025-11-25.
 type SubscribeParams struct {
 	Meta Meta   `json:"_meta,omitempty"`
 	URI  string `json:"uri" mcp:"required"`
 }
 
 // ResourceUpdatedParams tells that a subscribed resource, or a part of it, changed.
+// Schema: ResourceUpdatedNotification.params.
 type ResourceUpdatedParams struct {
 	Meta Meta   `json:"_meta,omitempty"`
 	URI  string `json:"uri" mcp:"required"`
 }
 
 // A Prompt is a template for messages that a person can choose (Prompts).
+// Schema: Prompt.
 type Prompt struct {
 	Name        string            `json:"name" mcp:"required"`
 	Title       string            `json:"title,omitempty" since:"2025-06-18"`
@@ -805,6 +978,7 @@ type Prompt struct {
 }
 
 // A PromptArgument is a value that a prompt wants.
+// Schema: PromptArgument.
 type PromptArgument struct {
 	Name        string `json:"name" mcp:"required"`
 	Title       string `json:"title,omitempty" since:"2025-06-18"`
@@ -814,6 +988,7 @@ type PromptArgument struct {
 }
 
 // ListPromptsResult is a page of prompts.
+// Schema: ListPromptsResult.
 type ListPromptsResult struct {
 	Meta       Meta      `json:"_meta,omitempty"`
 	Prompts    []*Prompt `json:"prompts" mcp:"skip-bad"`
@@ -823,6 +998,7 @@ type ListPromptsResult struct {
 }
 
 // GetPromptParams asks for the messages of a prompt.
+// Schema: GetPromptRequest.params.
 type GetPromptParams struct {
 	Meta      Meta              `json:"_meta,omitempty"`
 	Name      string            `json:"name" mcp:"required"`
@@ -830,6 +1006,7 @@ type GetPromptParams struct {
 }
 
 // GetPromptResult is the messages of a prompt.
+// Schema: GetPromptResult.
 type GetPromptResult struct {
 	Meta        Meta             `json:"_meta,omitempty"`
 	Description string           `json:"description,omitempty"`
@@ -838,6 +1015,7 @@ type GetPromptResult struct {
 }
 
 // A PromptMessage is one message of a prompt, with one block of content.
+// Schema: PromptMessage.
 type PromptMessage struct {
 	Role    Role    `json:"role" mcp:"required"`
 	Content Content `json:"content" mcp:"required"`
@@ -846,6 +1024,7 @@ type PromptMessage struct {
 
 // CompleteParams asks how an argument of a prompt or of a resource template
 // could go on (Completion).
+// Schema: CompleteRequest.params.
 type CompleteParams struct {
 	Meta     Meta              `json:"_meta,omitempty"`
 	Ref      CompleteReference `json:"ref" mcp:"required"`
@@ -855,6 +1034,8 @@ type CompleteParams struct {
 
 // A CompleteReference names a prompt (Type "ref/prompt", Name) or a resource
 // template or resource (Type "ref/resource", URI).
+// Schema: PromptReference; ResourceTemplateReference, from 2025-06-18 on;
+// ResourceReference, until 2025-03-26.
 type CompleteReference struct {
 	Type  string `json:"type" mcp:"required"`
 	Name  string `json:"name,omitempty"`
@@ -863,17 +1044,20 @@ type CompleteReference struct {
 }
 
 // A CompleteArgument is the argument to complete, and what was typed so far.
+// Schema: CompleteRequest.params.argument.
 type CompleteArgument struct {
 	Name  string `json:"name" mcp:"required"`
 	Value string `json:"value" mcp:"required"`
 }
 
 // CompleteContext holds the arguments that already have a value.
+// Schema: CompleteRequest.params.context, from 2025-06-18 on.
 type CompleteContext struct {
 	Arguments map[string]string `json:"arguments,omitempty"`
 }
 
 // CompleteResult is the answer to a completion request.
+// Schema: CompleteResult.
 type CompleteResult struct {
 	Meta       Meta       `json:"_meta,omitempty"`
 	Completion Completion `json:"completion" mcp:"required"`
@@ -882,6 +1066,7 @@ type CompleteResult struct {
 
 // A Completion is the values that may follow, best first. On the wire there are
 // at most 100 of them.
+// Schema: CompleteResult.completion.
 type Completion struct {
 	Values  []string `json:"values"`
 	Total   *int     `json:"total,omitempty"`
@@ -889,6 +1074,7 @@ type Completion struct {
 }
 
 // A LoggingLevel is the importance of a log message.
+// Schema: LoggingLevel.
 type LoggingLevel string
 
 // The levels, least important first (Logging, Log Levels).
@@ -909,12 +1095,14 @@ var loggingLevels = []LoggingLevel{LevelDebug, LevelInfo, LevelNotice, LevelWarn
 func (l LoggingLevel) rank() int { return slices.Index(loggingLevels, l) }
 
 // SetLevelParams sets the least important level that a session gets.
+// Schema: SetLevelRequest.params, until 2025-11-25.
 type SetLevelParams struct {
 	Meta  Meta         `json:"_meta,omitempty"`
 	Level LoggingLevel `json:"level" mcp:"required"`
 }
 
 // LoggingMessageParams is a log message from a server. Data is any JSON value.
+// Schema: LoggingMessageNotification.params.
 type LoggingMessageParams struct {
 	Meta   Meta            `json:"_meta,omitempty"`
 	Level  LoggingLevel    `json:"level"`
@@ -923,6 +1111,7 @@ type LoggingMessageParams struct {
 }
 
 // A Progress reports how far a request is. Value grows; Total is 0 if unknown.
+// Schema: ProgressNotification.params.
 type Progress struct {
 	Value   float64 `json:"progress" mcp:"required"`
 	Total   float64 `json:"total,omitempty"`
@@ -930,11 +1119,13 @@ type Progress struct {
 }
 
 // ListRootsParams asks for the client's roots.
+// Schema: ListRootsRequest.params.
 type ListRootsParams struct {
 	Meta Meta `json:"_meta,omitempty"`
 }
 
 // ListRootsResult is the client's roots.
+// Schema: ListRootsResult.
 type ListRootsResult struct {
 	Meta  Meta    `json:"_meta,omitempty" until:"2025-11-25"`
 	Roots []*Root `json:"roots" mcp:"required"`
@@ -943,6 +1134,7 @@ type ListRootsResult struct {
 
 // A Root is a folder or file that a client works in. It informs; it is no
 // permission to read it (Roots).
+// Schema: Root.
 type Root struct {
 	URI   string `json:"uri" mcp:"required"` // a file:// URI
 	Name  string `json:"name,omitempty"`
@@ -951,6 +1143,7 @@ type Root struct {
 }
 
 // CreateMessageParams asks the client to sample its model (Sampling).
+// Schema: CreateMessageRequest.params.
 type CreateMessageParams struct {
 	Meta             Meta               `json:"_meta,omitempty"`
 	Messages         []*SamplingMessage `json:"messages" mcp:"required"`
@@ -969,6 +1162,7 @@ type CreateMessageParams struct {
 
 // A SamplingMessage is one turn of a conversation with a model. Before 2025-11-25
 // it has exactly one block.
+// Schema: SamplingMessage.
 type SamplingMessage struct {
 	Role    Role      `json:"role" mcp:"required"`
 	Content []Content `json:"content" mcp:"required,list"`
@@ -978,6 +1172,7 @@ type SamplingMessage struct {
 
 // CreateMessageResult is what the model said. StopReason is open: "endTurn",
 // "stopSequence", "maxTokens", "toolUse", or another word.
+// Schema: CreateMessageResult.
 type CreateMessageResult struct {
 	Meta       Meta      `json:"_meta,omitempty"`
 	Role       Role      `json:"role" mcp:"required"`
@@ -988,6 +1183,7 @@ type CreateMessageResult struct {
 }
 
 // ModelPreferences says which model a server would like. Priorities are 0 to 1.
+// Schema: ModelPreferences.
 type ModelPreferences struct {
 	Hints                []ModelHint `json:"hints,omitempty"`
 	CostPriority         *float64    `json:"costPriority,omitempty"`
@@ -997,6 +1193,7 @@ type ModelPreferences struct {
 }
 
 // A ModelHint is a part of the name of a model.
+// Schema: ModelHint.
 type ModelHint struct {
 	Name  string `json:"name,omitempty"`
 	Extra Extra  `json:"-"`
@@ -1020,12 +1217,14 @@ func (p *ModelPreferences) ChooseModel(models []string) string {
 
 // ToolChoice says whether a model may, must or must not use tools: Mode is
 // "auto" (also ""), "required" or "none".
+// Schema: ToolChoice, from 2025-11-25 on.
 type ToolChoice struct {
 	Mode string `json:"mode,omitempty"`
 }
 
 // ElicitParams asks the person in front of the client (Elicitation): for the
 // values of a form, or to visit a URL. See [Confirm], [FormFor] and [Visit].
+// Schema: ElicitRequest.params, from 2025-06-18 on.
 type ElicitParams struct {
 	Meta            Meta          `json:"_meta,omitempty"`
 	Mode            string        `json:"mode,omitempty" since:"2025-11-25"` // "form" (also "") or "url"
@@ -1038,6 +1237,7 @@ type ElicitParams struct {
 }
 
 // A FormSchema describes a flat form.
+// Schema: ElicitRequest.params.requestedSchema, from 2025-06-18 on.
 type FormSchema struct {
 	Schema     string     `json:"$schema,omitempty" since:"2025-11-25"`
 	Type       string     `json:"type"` // "object"; also written where it is ""
@@ -1047,17 +1247,19 @@ type FormSchema struct {
 }
 
 // Properties are the fields of a form, in the order in which they are shown.
+// Schema: ElicitRequest.params.requestedSchema.properties, from 2025-06-18 on.
 type Properties []Property
 
 // A Property is a named field of a form.
 type Property struct {
-	Name   string
-	Schema *PrimitiveSchema
+	Name   string           // of the member of the content
+	Schema *PrimitiveSchema // of its value; must be set
 }
 
 // A PrimitiveSchema describes one field of a form: a string, number, integer or
 // boolean, a choice of one (Enum, or OneOf with titles), or a choice of several
 // (Type "array" and Items).
+// Schema: PrimitiveSchemaDefinition, from 2025-06-18 on.
 type PrimitiveSchema struct {
 	Type        string          `json:"type" mcp:"required"`
 	Title       string          `json:"title,omitempty"`
@@ -1079,6 +1281,7 @@ type PrimitiveSchema struct {
 }
 
 // An EnumOption is a choice with a title.
+// Schema: TitledSingleSelectEnumSchema.oneOf, from 2025-11-25 on.
 type EnumOption struct {
 	Const string `json:"const" mcp:"required"`
 	Title string `json:"title"`
@@ -1086,6 +1289,8 @@ type EnumOption struct {
 
 // EnumItems are the choices of a multiple choice: Type "string" and Enum, or AnyOf
 // with titles.
+// Schema: UntitledMultiSelectEnumSchema.items and TitledMultiSelectEnumSchema.items,
+// from 2025-11-25 on.
 type EnumItems struct {
 	Type  string       `json:"type,omitempty"`
 	Enum  []string     `json:"enum,omitempty"`
@@ -1094,6 +1299,7 @@ type EnumItems struct {
 
 // ElicitResult is the person's answer. Content is present for an accepted form:
 // a flat JSON object.
+// Schema: ElicitResult, from 2025-06-18 on.
 type ElicitResult struct {
 	Meta    Meta            `json:"_meta,omitempty" until:"2025-11-25"`
 	Action  string          `json:"action" mcp:"required"` // "accept", "decline" or "cancel"
@@ -1105,6 +1311,7 @@ type ElicitResult struct {
 func (r *ElicitResult) Accepted() bool { return r != nil && r.Action == "accept" }
 
 // ElicitationCompleteParams tells that what a URL elicitation asked for is done.
+// Schema: ElicitationCompleteNotification.params, of 2025-11-25.
 type ElicitationCompleteParams struct {
 	Meta          Meta   `json:"_meta,omitempty"`
 	ElicitationID string `json:"elicitationId" mcp:"required"`
@@ -1114,12 +1321,15 @@ type ElicitationCompleteParams struct {
 // [*TextContent], [*ImageContent], [*AudioContent], [*ResourceLink],
 // [*EmbeddedResource], in sampling also [*ToolUseContent] and
 // [*ToolResultContent], or an [*UnknownContent] that was received.
+// Schema: ContentBlock, from 2025-06-18 on; SamplingMessageContentBlock, from
+// 2025-11-25 on.
 type Content interface {
 	// kind is the value of the block's "type" member.
 	kind() string
 }
 
 // TextContent is text.
+// Schema: TextContent.
 type TextContent struct {
 	Text        string       `json:"text" mcp:"required"`
 	Annotations *Annotations `json:"annotations,omitempty"`
@@ -1128,6 +1338,7 @@ type TextContent struct {
 }
 
 // ImageContent is a picture.
+// Schema: ImageContent.
 type ImageContent struct {
 	Data        Base64       `json:"data" mcp:"required"`
 	MIMEType    string       `json:"mimeType" mcp:"required"`
@@ -1137,6 +1348,7 @@ type ImageContent struct {
 }
 
 // AudioContent is sound. Before 2025-03-26 it becomes text that tells of it.
+// Schema: AudioContent, from 2025-03-26 on.
 type AudioContent struct {
 	Data        Base64       `json:"data" mcp:"required"`
 	MIMEType    string       `json:"mimeType" mcp:"required"`
@@ -1147,9 +1359,11 @@ type AudioContent struct {
 
 // ResourceLink points at a resource, which need not be listed. Before 2025-06-18
 // it becomes text with the URI.
+// Schema: ResourceLink, from 2025-06-18 on.
 type ResourceLink Resource
 
 // EmbeddedResource is a resource with its contents.
+// Schema: EmbeddedResource.
 type EmbeddedResource struct {
 	Resource    *ResourceContents `json:"resource" mcp:"required"`
 	Annotations *Annotations      `json:"annotations,omitempty"`
@@ -1158,6 +1372,7 @@ type EmbeddedResource struct {
 }
 
 // ToolUseContent is a model's wish to call a tool (sampling, 2025-11-25).
+// Schema: ToolUseContent, from 2025-11-25 on.
 type ToolUseContent struct {
 	ID    string          `json:"id" mcp:"required"`
 	Name  string          `json:"name" mcp:"required"`
@@ -1167,6 +1382,7 @@ type ToolUseContent struct {
 }
 
 // ToolResultContent is the result of a tool call for a model (sampling, 2025-11-25).
+// Schema: ToolResultContent, from 2025-11-25 on.
 type ToolResultContent struct {
 	ToolUseID         string          `json:"toolUseId" mcp:"required"`
 	Content           []Content       `json:"content"`
@@ -1178,7 +1394,7 @@ type ToolResultContent struct {
 
 // UnknownContent is a received block of a type this package does not know.
 type UnknownContent struct {
-	Type string
+	Type string          // its "type"
 	Raw  json.RawMessage // the whole block
 }
 

@@ -3,7 +3,8 @@ package mcp
 // What of a request stands in HTTP headers, too, for proxies that do not read bodies
 // (2026-07-28; Transports, Streamable HTTP, Request Metadata Headers). The body stays
 // the authority: the client writes the headers from it, the server refuses what
-// differs.
+// differs. It stands on json.go; server.go takes the mirrors of a tool from its schema
+// with it, stateless.go writes and checks the headers.
 
 import (
 	"encoding/base64"

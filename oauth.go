@@ -3,8 +3,8 @@ package mcp
 // Authorization (Authorization; OAuth 2.1): the words and rules that clients, resource
 // servers and authorization servers share. Challenges and scopes, the metadata
 // documents and how they are found, PKCE, redirect URIs, the requests to a token
-// endpoint, and the one way in which URLs that others have named are fetched.
-// oauthclient.go, oauthresource.go and oauthserver.go are the three parties.
+// endpoint, and the one way in which URLs that others have named are fetched. It stands
+// on jose.go; oauthclient.go, oauthresource.go and oauthserver.go are the three parties.
 
 import (
 	"bytes"
@@ -910,6 +910,7 @@ type OAuthError struct {
 	Description string // by the server, for people; without control characters
 }
 
+// Error tells all that is known.
 func (e *OAuthError) Error() string {
 	text := e.Endpoint + " answered"
 	if e.Status != 0 {

@@ -4,7 +4,9 @@ package mcp
 // requests of a link and gets them where a server asks for them. All that can happen is
 // one flow: a request is refused with 401 or 403; the server's metadata leads to an
 // authorization server; a person logs in there, or a grant or a refresh token does
-// without one; the request is repeated. Everything a token needs is in one record.
+// without one; the request is repeated. Everything a token needs is in one record. It is
+// the transport of an http.Client, and learns from the request's context for which call
+// streamableclient.go makes it.
 
 import (
 	"bufio"
@@ -174,7 +176,7 @@ type OAuthClient struct {
 	Issuer string
 	// Servers are the URLs of the MCP servers it is for; nil: any.
 	Servers []string
-	ID      string
+	ID      string // its client id; must be set
 	Secret  string `json:"-"` // of a confidential client with a secret
 	Key     *Key   `json:"-"` // of one with a key
 	// Method is how it authenticates (client_secret_basic, client_secret_post,
@@ -2114,7 +2116,9 @@ func (m *memoryStore) Save(_ context.Context, key string, data []byte) error {
 // A FileStore is a TokenStore of files that only their owner can read: one for each
 // key, named by its hash, in a folder that is made if need be. Many processes may use
 // the same folder. The files are not encrypted.
-type FileStore struct{ Dir string }
+type FileStore struct {
+	Dir string // the folder; must be set
+}
 
 // fileName is the name of the file for a key.
 func fileName(key string) string { return fmt.Sprintf("%x.json", sha256.Sum256([]byte(key))) }

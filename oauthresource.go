@@ -15,7 +15,8 @@ package mcp
 //	Require          scopes that one method or tool needs, when it is known
 //
 // A refusal says in WWW-Authenticate where the metadata document is, from which a client
-// learns where to get a token. The reasons are for the log.
+// learns where to get a token. The reasons are for the log. streamable.go calls Authorize
+// as a function of the application, and hands the Identity to the Request.
 
 import (
 	"cmp"
@@ -68,12 +69,12 @@ type Verifier func(ctx context.Context, token string, r *http.Request) (*TokenIn
 
 // A TokenInfo is what a verified access token says. It must not be changed.
 type TokenInfo struct {
-	Issuer     string
-	Subject    string // whom it speaks for; "": only for its client
-	ClientID   string
-	Audience   []string // whom it is for
-	Scopes     []string
-	Expires    time.Time
+	Issuer     string          // the authorization server
+	Subject    string          // whom it speaks for; "": only for its client
+	ClientID   string          // the client that it was issued to; "": not said
+	Audience   []string        // whom it is for
+	Scopes     []string        // what it lets its bearer do
+	Expires    time.Time       // zero: not said
 	NotBefore  time.Time       // zero: not said
 	Thumbprint string          // of the key that it is bound to (RFC 9449, section 6); "": not bound
 	Claims     json.RawMessage // all that it says, as JSON; nil: not known

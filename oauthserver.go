@@ -14,7 +14,8 @@ package mcp
 //	token          the code, once, becomes a grant: access and refresh tokens
 //
 // All state is records in an AuthorizationStore. A grant is the root of all tokens
-// that come from one consent: none is valid when it is gone.
+// that come from one consent: none is valid when it is gone. It stands on oauth.go and
+// jose.go, knows nothing of MCP's messages, and is mounted beside an HTTPHandler.
 
 import (
 	"bytes"
@@ -190,7 +191,7 @@ type AuthorizationServer struct {
 
 // A RegisteredClient is a client that the application has registered itself.
 type RegisteredClient struct {
-	ID     string
+	ID     string // its client id; must be set
 	Secret string // empty: the client is public, or signs with a key of Metadata
 	// Metadata says what the client may: at least redirect_uris for people's logins, and
 	// grant_types if it is to refresh tokens or to act for itself. A client with a secret
@@ -201,6 +202,7 @@ type RegisteredClient struct {
 // An Upstream is a third party that people log in at (2025-03-26, Third-Party
 // Authorization Flow). Its tokens never leave the server.
 type Upstream struct {
+	// Issuer is its issuer identifier, a URL.
 	Issuer string
 	// Metadata are its endpoints. If there is no token endpoint, they are found by Issuer.
 	Metadata AuthorizationServerMetadata
@@ -226,14 +228,14 @@ type Upstream struct {
 
 // An UpstreamToken is what the third party gave for a person.
 type UpstreamToken struct {
-	Access, Type, Refresh string
+	Access, Type, Refresh string    // the tokens, and the type of the first; Refresh may be ""
 	Scope                 string    // as granted there; empty: as asked for
 	Expires               time.Time // zero: not known
 }
 
 // A TrustedIssuer vouches for its users or workloads with JWTs.
 type TrustedIssuer struct {
-	Issuer string
+	Issuer string // whose "iss" it is, exactly
 	JWKS   string // URL of its keys; empty: as its metadata says
 	// Enterprise accepts identity assertions (ID-JAG; Enterprise-Managed Authorization).
 	// User maps their claims to a user; the stable name is iss with sub, and email at
@@ -262,16 +264,32 @@ type AuthorizationStore interface {
 var ErrStoreFull = errors.New("mcp: the authorization store is full")
 
 // What is printed of these holds no secret.
+
+// Format shows the issuer only.
 func (a *AuthorizationServer) Format(s fmt.State, _ rune) {
 	_, _ = io.WriteString(s, "authorization server "+a.Issuer)
 }
-func (a *AuthorizationServer) LogValue() slog.Value   { return slog.StringValue(fmt.Sprint(a)) }
+
+// LogValue shows the same.
+func (a *AuthorizationServer) LogValue() slog.Value { return slog.StringValue(fmt.Sprint(a)) }
+
+// Format shows the id only.
 func (c RegisteredClient) Format(s fmt.State, _ rune) { _, _ = io.WriteString(s, "client "+c.ID) }
-func (c RegisteredClient) LogValue() slog.Value       { return slog.StringValue(fmt.Sprint(c)) }
-func (u Upstream) Format(s fmt.State, _ rune)         { _, _ = io.WriteString(s, "upstream "+u.Issuer) }
-func (u Upstream) LogValue() slog.Value               { return slog.StringValue(fmt.Sprint(u)) }
-func (t UpstreamToken) Format(s fmt.State, _ rune)    { _, _ = io.WriteString(s, "upstream token") }
-func (t UpstreamToken) LogValue() slog.Value          { return slog.StringValue(fmt.Sprint(t)) }
+
+// LogValue shows the same.
+func (c RegisteredClient) LogValue() slog.Value { return slog.StringValue(fmt.Sprint(c)) }
+
+// Format shows the issuer only.
+func (u Upstream) Format(s fmt.State, _ rune) { _, _ = io.WriteString(s, "upstream "+u.Issuer) }
+
+// LogValue shows the same.
+func (u Upstream) LogValue() slog.Value { return slog.StringValue(fmt.Sprint(u)) }
+
+// Format shows nothing of it.
+func (t UpstreamToken) Format(s fmt.State, _ rune) { _, _ = io.WriteString(s, "upstream token") }
+
+// LogValue shows the same.
+func (t UpstreamToken) LogValue() slog.Value { return slog.StringValue(fmt.Sprint(t)) }
 
 // Check reports what is wrong with the fields, of which it names the first. A server
 // with such an error answers every request with status 500.

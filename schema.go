@@ -14,6 +14,9 @@ package mcp
 // obeyed, building need not look for values of the wrong kind.
 //
 // All work is bounded, because schemas and values both come from strangers.
+//
+// It stands on json.go, whose index is what it validates. The server uses it for
+// arguments and results of tools, the client for results, ask.go for forms.
 
 import (
 	"bytes"
@@ -63,13 +66,14 @@ type Schema struct {
 	dynamic bool // has $dynamicRef
 }
 
-// CompileSchema compiles the text of a schema, by the dialect that its $schema names:
-// 2020-12, also where it names none, or draft-07; another one is an error. The error
-// names the place in the schema and the rule that it breaks.
+// CompileSchema compiles the text of a schema, of JSON Schema 2020-12 unless its $schema
+// says draft-07. References must lead to a place in it, or to one of the metaschemas:
+// nothing is fetched. Formats are annotations. The error names the place in the schema
+// and the rule that it breaks; a schema that is too large or nested too deeply is one, too.
 func CompileSchema(text []byte) (*Schema, error) { return compileSchema(text, nil) }
 
-// Validate checks a JSON text. The error is a [*ValidationError] if the text is
-// JSON, and validation did not exceed its bounds.
+// Validate checks a JSON text. The error is a [*ValidationError] if the text does not fit,
+// and another one if it is not JSON, or takes more than a million steps to judge.
 func (s *Schema) Validate(data []byte) error {
 	ix := indexes.Get().(*index)
 	defer ix.release()
@@ -81,11 +85,12 @@ func (s *Schema) Validate(data []byte) error {
 
 // A ValidationError tells what of a value breaks its schema.
 type ValidationError struct {
-	// Problems has, for each of the first problems, a JSON Pointer to the value in
+	// Problems has, for each of the first ten problems, a JSON Pointer to the value in
 	// question ("the value" for the whole) and the reason.
 	Problems []string
 }
 
+// Error returns the problems, in one line.
 func (e *ValidationError) Error() string { return strings.Join(e.Problems, "; ") }
 
 // SchemaFor derives a schema from a Go type: that of the JSON which encoding/json

@@ -8,6 +8,10 @@ package mcp
 // rules of its era, calls the method's function through the interceptors, and
 // closes the result by the rules of the era. Nothing between these two edges asks
 // for the era or the transport.
+//
+// It stands on the peer (jsonrpc.go), and is reached over a Conn (stdio.go: Run) or HTTP
+// (streamable.go: HTTPHandler). The methods of tasks are in tasks.go, the edges of the
+// stateless era in stateless.go.
 
 import (
 	"cmp"
@@ -92,7 +96,8 @@ type ServerOptions struct {
 	Intercept []Interceptor
 
 	// KeepAlive is the time between pings of the client; 0: none. Three in a row
-	// without an answer end the connection.
+	// without an answer end the connection. Over Streamable HTTP, where sessions without
+	// a connection are fine, there are none: see HTTPHandler.IdleTimeout.
 	KeepAlive time.Duration
 	// AskTimeout is how long a question to the client may take; 0 means 10 minutes.
 	AskTimeout time.Duration
@@ -140,6 +145,7 @@ type TaskOptions struct {
 // any more, or not for that owner, is ErrNoTask. With any other error it gives up a
 // task: the handler is ended if Wait fails, and a result lost if Update does.
 type TaskStore interface {
+	// Create keeps a copy of a record whose ID is new.
 	Create(ctx context.Context, t *TaskRecord) error
 	// Update changes a record atomically, adds one to its version, and returns it. change
 	// may be called again; if it fails nothing has changed.
@@ -157,16 +163,16 @@ var ErrNoTask = errors.New("mcp: no such task")
 // A TaskRecord is all that is known of a task. It is written to JSON and back without
 // loss.
 type TaskRecord struct {
-	Owner         string // who may know of it; "": who knows its ID
-	ID            string
-	Version       int64
-	Method        string // of the request
-	Status        TaskStatus
-	StatusMessage string
-	Created       time.Time
-	Updated       time.Time // when the status changed last
-	TTL           time.Duration
-	PollInterval  time.Duration
+	Owner         string                // who may know of it; "": who knows its ID
+	ID            string                // 128 random bits, or more: a secret where Owner is ""
+	Version       int64                 // grows by one with each Update
+	Method        string                // of the request
+	Status        TaskStatus            // from TaskWorking to one that is over
+	StatusMessage string                // for people; may be ""
+	Created       time.Time             // when the task began
+	Updated       time.Time             // when the status changed last
+	TTL           time.Duration         // from Created on; then the record may be forgotten
+	PollInterval  time.Duration         // between two looks at it, for the requestor
 	Questions     []TaskQuestion        `json:",omitempty"` // that are open
 	Answers       map[string]TaskAnswer `json:",omitempty"` // by name of the question
 	Result        json.RawMessage       `json:",omitempty"` // nil: none
@@ -176,8 +182,8 @@ type TaskRecord struct {
 
 // A TaskQuestion is what a task wants to know of its requestor.
 type TaskQuestion struct {
-	Name    string
-	Method  string
+	Name    string          // tells it apart from the other questions of the task
+	Method  string          // such as "elicitation/create"
 	Params  json.RawMessage `json:",omitempty"`
 	Claimed time.Time       `json:",omitzero"` // until when somebody is asking it
 }
@@ -188,24 +194,32 @@ type TaskAnswer struct {
 	Error  *Error          `json:",omitempty"`
 }
 
-// An Interceptor wraps the serving of a request: it may refuse, look at the
-// result of next, or replace it. What next returns is a pointer to the result type
-// of the method, or for lists an opaque value.
+// An Interceptor wraps the serving of a request of any method: it may refuse, look at
+// the result of next, or replace it. What next returns is a pointer to the result type
+// of the method, or for lists an opaque value. Interceptors run concurrently, as handlers
+// do, and for a request that is made again in rounds once in each. An *[Error] that one
+// returns is answered as it is, any other error without its text.
 type Interceptor func(ctx context.Context, r *Request, next func(context.Context) (any, error)) (any, error)
 
-// Handlers serve requests. They run concurrently; ctx ends when the client cancels
-// the request (context.Cause tells) or the connection is over. A panic is logged and
-// answered as an internal error.
+// Handlers serve requests: see ToolHandler.
 type (
 	// A ToolHandler serves tools/call. An error becomes a tool error with its text, an
-	// *Error the answer itself. See AddTool for the usual form.
+	// *[Error] the answer itself. See [AddTool] for the usual form.
+	//
+	// Handlers of all kinds run concurrently. ctx ends when the client cancels the request
+	// (context.Cause tells: a *[CancelledError]), when the session is over, and from
+	// 2026-07-28 on when the HTTP request is. A panic is logged and answered as an internal
+	// error. p is the handler's own.
 	ToolHandler func(ctx context.Context, r *Request, p *CallToolParams) (*CallToolResult, error)
 
-	// A ResourceHandler serves resources/read. An error that is ResourceNotFound's is
-	// answered like an unknown resource. For a template, r.Variables has the values.
+	// A ResourceHandler serves resources/read, concurrently as a [ToolHandler] does. An
+	// error that is [ResourceNotFound]'s is answered like an unknown resource, an *[Error]
+	// as it is, any other without its text. For a template, r.Variables has the values.
 	ResourceHandler func(ctx context.Context, r *Request, p *ReadResourceParams) (*ReadResourceResult, error)
 
-	// A PromptHandler serves prompts/get. Required arguments are there.
+	// A PromptHandler serves prompts/get, concurrently as a [ToolHandler] does. Required
+	// arguments are there. An *[Error] is answered as it is, any other error without its
+	// text.
 	PromptHandler func(ctx context.Context, r *Request, p *GetPromptParams) (*GetPromptResult, error)
 )
 
@@ -253,7 +267,9 @@ func (s *Server) unhear(h hearer) {
 	delete(s.hearers, h)
 }
 
-// NewServer makes a server. nil options are the zero ones.
+// NewServer makes a server, and starts nothing. info, which has a Name and a Version, is
+// what clients are told of it; nil options are the zero ones. Both are copied, and what
+// is wrong with them is an error of serving.
 func NewServer(info *Implementation, opts *ServerOptions) *Server {
 	s := &Server{info: *info, hearers: map[hearer]struct{}{}}
 	if opts != nil {
@@ -314,8 +330,8 @@ var cacheable = []string{methodDiscover, methodToolsList, methodPromptsList, met
 // A CacheHint says how long a result stays good, and for whom (Caching). Public means
 // that any caller may be shown it, even if it was given to somebody with credentials.
 type CacheHint struct {
-	TTL    time.Duration
-	Public bool
+	TTL    time.Duration // from the arrival of the result on
+	Public bool          // else it is for the caller only
 }
 
 // newSeals makes the ciphers of requestState. Without keys a random one is made.
@@ -342,8 +358,11 @@ func newSeals(keys [][]byte) ([]cipher.AEAD, error) {
 	return seals, nil
 }
 
-// Run serves one client over c until the client is gone, for which it returns nil,
-// or ctx ends. Requests that run at the end of input have half a second to finish.
+// Run serves one client over c until the client is gone, for which it returns nil, or
+// ctx ends, for which it returns the cause of that. Requests that run at the end of input
+// have half a second to finish. It closes c. A fault in the server's options, or in a
+// registration before anybody was served, is returned at once. Run may be called for
+// many clients at once.
 func (s *Server) Run(ctx context.Context, c Conn) error {
 	if err := s.registered(); err != nil {
 		_ = c.Close()
@@ -589,8 +608,9 @@ func toolError(text string) *CallToolResult {
 }
 
 // AddTool registers a tool in its raw form: the handler gets the arguments as JSON,
-// which fits the input schema. A nil input schema means no arguments. See the
-// function AddTool for the usual form.
+// which fits the input schema. A nil input schema means no arguments. A second tool of
+// the same name is an error; remove the first. t is copied. See the function [AddTool]
+// for the usual form, and for its errors.
 func (s *Server) AddTool(t *Tool, h ToolHandler) error {
 	return s.addTool(newTool(t, h), nil)
 }
@@ -720,7 +740,8 @@ func checkBlock(c Content) error {
 	return nil
 }
 
-// AddResource registers a resource. It wins over templates that match its URI.
+// AddResource registers a resource. It wins over templates that match its URI. Errors
+// are as in [AddTool]; a second resource of the same URI is one.
 func (s *Server) AddResource(res *Resource, h ResourceHandler) error {
 	e := &resourceEntry{listed: listed{key: res.URI}, def: *res, handler: h}
 	err := checkURI(res.URI)
@@ -732,7 +753,8 @@ func (s *Server) AddResource(res *Resource, h ResourceHandler) error {
 
 // AddResourceTemplate registers the resources whose URIs follow a template (RFC
 // 6570, levels 1 to 3, and {/name*}). Among templates that match, the first
-// registered serves. A simple {name} does not match a slash, {+name} does.
+// registered serves. A simple {name} does not match a slash, {+name} does. Errors are as
+// in [AddTool].
 func (s *Server) AddResourceTemplate(t *ResourceTemplate, h ResourceHandler) error {
 	e := &templateEntry{listed: listed{key: t.URITemplate}, def: *t, handler: h}
 	var err error
@@ -742,7 +764,8 @@ func (s *Server) AddResourceTemplate(t *ResourceTemplate, h ResourceHandler) err
 	return add(s, &s.templates, resourcesBit, "resource template", e, err)
 }
 
-// AddPrompt registers a prompt.
+// AddPrompt registers a prompt. Errors are as in [AddTool]; a second prompt of the same
+// name is one.
 func (s *Server) AddPrompt(p *Prompt, h PromptHandler) error {
 	e := &promptEntry{listed: listed{key: p.Name}, def: *p, handler: h}
 	err := e.describe(&e.def, p.Name, h != nil, p.Icons, p.Meta, nil)
@@ -757,19 +780,18 @@ func (s *Server) AddPrompt(p *Prompt, h PromptHandler) error {
 	return add(s, &s.prompts, promptsBit, "prompt", e, err)
 }
 
-// RemoveTools, RemoveResources, RemoveResourceTemplates and RemovePrompts take
-// back registrations. Names that are not registered are ignored.
-
-// RemoveTools removes tools by name.
+// RemoveTools removes tools by name, and tells the clients. Names that are not
+// registered are ignored; calls that run go on.
 func (s *Server) RemoveTools(names ...string) { remove(s, toolsBit, &s.tools, names) }
 
-// RemoveResources removes resources by URI.
+// RemoveResources removes resources by URI, as RemoveTools does.
 func (s *Server) RemoveResources(uris ...string) { remove(s, resourcesBit, &s.resources, uris) }
 
-// RemovePrompts removes prompts by name.
+// RemovePrompts removes prompts by name, as RemoveTools does.
 func (s *Server) RemovePrompts(names ...string) { remove(s, promptsBit, &s.prompts, names) }
 
-// RemoveResourceTemplates removes resource templates.
+// RemoveResourceTemplates removes resource templates by URI template, as RemoveTools
+// does.
 func (s *Server) RemoveResourceTemplates(templates ...string) {
 	remove(s, resourcesBit, &s.templates, templates)
 }
@@ -786,8 +808,9 @@ func remove[T entry](s *Server, kind mailBits, g *registry[T], names []string) {
 	}
 }
 
-// ResourceUpdated tells the sessions that follow uri, or a URI above it that ends
-// in a slash, that the resource has changed.
+// ResourceUpdated tells the clients that follow uri, or a URI above it that ends in a
+// slash, that the resource has changed. It does not wait for them: what is not sent yet
+// is told once.
 func (s *Server) ResourceUpdated(uri string) {
 	s.eachHearer(func(h hearer) { h.updated(uri) })
 }
@@ -799,7 +822,9 @@ func (s *Server) ResourcesChanged() {
 }
 
 // Log sends a message that no request caused to every session whose level lets it
-// pass. Inside a handler, use Request.Logger. data must hold no secrets.
+// pass; clients of 2026-07-28, which have none, do not get it. It does not wait for them.
+// data is any value that has a JSON form, and must hold no secrets. Inside a handler, use
+// [Request.Logger].
 func (s *Server) Log(level LoggingLevel, logger string, data any) error {
 	p, err := logParams(level, logger, data)
 	if err != nil {
@@ -914,19 +939,22 @@ func (s *Server) speaksAlone(params value) bool {
 }
 
 // A Request is a request that a handler serves: all it may know, and how to speak
-// back while the request runs. Its fields must not be changed.
+// back while the request runs. Its fields must not be changed. Its methods may be called
+// from any goroutine, but Detach by the handler's own only. When the request is answered,
+// those that would speak to the client return [ErrRequestOver]; what is logged then goes to
+// the server's own logger.
 type Request struct {
-	ID           ID
-	Method       string
-	Params       json.RawMessage // as received; nil: none
-	Meta         Meta
+	ID           ID                  // by which the client knows it
+	Method       string              // such as "tools/call"
+	Params       json.RawMessage     // as received; nil: none
+	Meta         Meta                // of the parameters
 	Revision     string              // that the client speaks
 	Client       *Implementation     // who calls, as it says of itself
 	Capabilities *ClientCapabilities // what the client can be asked
 	Identity     *Identity           // who calls, as the transport established; nil: not known
 	Header       http.Header         // of the HTTP request that carried it; nil elsewhere
 	Variables    map[string]string   // of the resource template that matched
-	Session      *sync.Map           // for what the application keeps as long as the caller's session lasts
+	Session      *sync.Map           // for what the application keeps as long as the caller's session lasts; from 2026-07-28 on, the request
 
 	server  *Server
 	session *session
@@ -1038,7 +1066,9 @@ func (r *Request) Ask(ctx context.Context, questions ...Question) ([]Answer, err
 }
 
 // Elicit asks the person in front of the client; see [Confirm] and [Visit]. The
-// content of an accepted form fits its schema. Never ask for secrets by form.
+// content of an accepted form fits its schema; a person who declines is no error. Never
+// ask for secrets by form. It is Ask with one question, and its rules are those of
+// [Request.Ask].
 func (r *Request) Elicit(ctx context.Context, p *ElicitParams) (*ElicitResult, error) {
 	answers, err := r.Ask(ctx, Question{Elicit: p})
 	if err != nil {
@@ -1047,7 +1077,8 @@ func (r *Request) Elicit(ctx context.Context, p *ElicitParams) (*ElicitResult, e
 	return answers[0].Elicit, nil
 }
 
-// Sample asks the client's model.
+// Sample asks the client's model. It is Ask with one question, and its rules are those
+// of [Request.Ask].
 //
 // Deprecated: by the protocol from 2026-07-28 on; it works.
 func (r *Request) Sample(ctx context.Context, p *CreateMessageParams) (*CreateMessageResult, error) {
@@ -1059,7 +1090,7 @@ func (r *Request) Sample(ctx context.Context, p *CreateMessageParams) (*CreateMe
 }
 
 // Roots asks for the folders that the client works in. They inform; they are no
-// permission.
+// permission. It is Ask with one question, and its rules are those of [Request.Ask].
 //
 // Deprecated: by the protocol from 2026-07-28 on; it works.
 func (r *Request) Roots(ctx context.Context) ([]*Root, error) {
@@ -1186,6 +1217,7 @@ func (r *Request) isOpen() bool {
 func (r *Request) arguments() value { return r.in.params.member("arguments") }
 
 // ProgressParams are the parameters of notifications/progress.
+// Schema: ProgressNotification.params.
 type ProgressParams struct {
 	token string
 	Progress
@@ -1330,7 +1362,8 @@ func (b *bucket) take(rate float64, burst int) bool {
 
 // RateLimit returns an Interceptor that lets each caller (by identity, else by
 // session) make burst requests at once and then rate requests a second. ping is
-// free. It answers others with an internal error and, over HTTP, status 429.
+// free. It answers others with an internal error and, over HTTP, status 429. Requests of
+// 2026-07-28 over HTTP have no session: those without an identity count as one caller.
 func RateLimit(rate float64, burst int) Interceptor {
 	var mu sync.Mutex // guards buckets
 	buckets := map[any]*bucket{}
@@ -1362,6 +1395,12 @@ func RateLimit(rate float64, burst int) Interceptor {
 }
 
 // A session is what a client opened with initialize: the side of a server's peer.
+//
+// What ends it: over a Conn the end of input, an error of the Conn, the context of Run,
+// and three pings without an answer, all of which end the connection (duplex.run). Over
+// HTTP see httpSession. A request of 2026-07-28 has no session to end: over a Conn it
+// borrows that of the connection, over HTTP all share one that lasts as long as the
+// HTTPHandler. Whoever made it calls end when its peer is over.
 type session struct {
 	s     *Server
 	p     *peer
@@ -1524,7 +1563,9 @@ func (ss *session) request(ctx context.Context, in *incoming) (any, error) {
 	return era.close(r, result, err)
 }
 
-// An eraRules is the two edges of an era; nothing between them asks for it.
+// An eraRules is the two edges of an era; nothing between them asks for it. open is where
+// what arrived becomes a Request, the only place in each era that fills one in: a line
+// of stdin and the body of a POST both end up here, by way of the peer and session.request.
 type eraRules struct {
 	open  func(*session, *incoming) (*Request, *Error)
 	close func(*Request, any, error) (any, error)
@@ -2003,7 +2044,7 @@ func (t *tool) checkOutput(structured json.RawMessage) error {
 }
 
 // ResourceNotFound is the error for a resource that does not exist (Resources,
-// Error Handling).
+// Error Handling). Each revision's clients get the code that it has for that.
 func ResourceNotFound(uri string) *Error {
 	return Errorf(CodeResourceNotFound, "resource not found").withData(map[string]string{"uri": uri})
 }

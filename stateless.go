@@ -4,7 +4,9 @@ package mcp
 // (Base Protocol, Statelessness), and whatever a server wants of the client is in a
 // result, which the client answers with another request (Multi Round-Trip Requests).
 // Here are the two edges of that era, on both sides; the handlers between them are
-// those of the session era.
+// those of the session era. It stands on server.go, client.go and tasks.go, which reach
+// it by their switches alone: serverEra, eraOf and serverMethod. streamable.go asks it
+// which POSTs are of its era.
 
 import (
 	"cmp"

@@ -4,6 +4,9 @@ package mcp
 // duplex; here are the ones of the stdio transport (lines over a reader and a
 // writer, this process's own stdin and stdout, a child process) and one in memory.
 // A duplex joins a Conn and a peer.
+//
+// It knows frames and peers, not what they say. Server.Run serves over a Conn, and a
+// client's transports that are not HTTP make one.
 
 import (
 	"bufio"
@@ -33,8 +36,10 @@ const (
 	maxStderrLine = 64 << 10
 )
 
-// A Conn carries whole messages between two peers. Read and Write are each called
-// by one goroutine at a time, and both at once.
+// A Conn carries whole messages between two peers: on a server's side for
+// [Server.Run], on a client's for a [ConnTransport]. There are [Stdio], [Lines] and
+// [Pipe]; an application can bring its own. Read and Write are each called by one
+// goroutine at a time, and both at once.
 type Conn interface {
 	// Read returns the next message, which then belongs to the caller. A *FrameError
 	// costs that message; io.EOF says that the other side is done; any other error
@@ -51,12 +56,14 @@ type Conn interface {
 // A FrameError is returned by Conn.Read for a message that could not be read
 // whole. The connection goes on.
 type FrameError struct {
-	Head []byte // the beginning of the message
-	Err  error
+	Head []byte // the beginning of the message, from which the ID of a request is read
+	Err  error  // why it could not be read
 }
 
+// Error returns the reason.
 func (e *FrameError) Error() string { return fmt.Sprint("mcp: unreadable message: ", e.Err) }
 
+// Unwrap returns Err.
 func (e *FrameError) Unwrap() error { return e.Err }
 
 // Lines makes a Conn of a reader and a writer that carry one message a line, as
@@ -158,8 +165,8 @@ func (c *lines) Write(messages ...[]byte) error {
 
 func (c *lines) Close() error { return errors.Join(c.r.Close(), c.w.Close()) }
 
-// Stdio returns a Conn over this process's stdin and stdout. Nothing else may
-// write to stdout.
+// Stdio returns a Conn over this process's stdin and stdout (Transports, stdio), for
+// [Server.Run]. Nothing else may read stdin or write to stdout; stderr is free for logs.
 func Stdio() Conn { return Lines(pollable(os.Stdin), os.Stdout, 0) }
 
 // interruptible reads from f on a goroutine, so that a blocked Read ends when the
@@ -173,7 +180,9 @@ func interruptible(f *os.File) io.ReadCloser {
 	return r
 }
 
-// Pipe returns the two ends of a connection in memory.
+// Pipe returns the two ends of a connection in memory, one for [Server.Run] and one for
+// a [ConnTransport]. Each direction holds 4 MiB; then Write waits. Closing one end ends
+// both.
 func Pipe() (Conn, Conn) {
 	a, b := newPipeQueue(), newPipeQueue()
 	return &pipeEnd{a, b}, &pipeEnd{b, a}
@@ -523,8 +532,9 @@ func (d *duplex) read(ctx context.Context, identity *Identity) error {
 	}
 }
 
-// A Transport reaches a server: [*CommandTransport], [*ConnTransport] or HTTP.
-// One transport belongs to one session.
+// A Transport is the way to a server, for [Client.Connect]: a *[CommandTransport], a
+// *[HTTPTransport], or a *[ConnTransport] for all else. One transport belongs to one
+// session; its fields must not change once it is used.
 type Transport interface {
 	// dial connects. It may be called again by the same session only.
 	dial(ctx context.Context, p *peer) (link, error)
@@ -567,7 +577,7 @@ func (l *connLink) close() error {
 
 // A ConnTransport reaches a server over a Conn, which the session then owns.
 type ConnTransport struct {
-	Conn Conn
+	Conn Conn // must be set
 
 	used claim
 }

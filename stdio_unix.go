@@ -2,6 +2,9 @@
 
 package mcp
 
+// What stdio.go needs of a unix: a child and all that it starts are one process group,
+// which ends together, and reading stdin can be ended.
+
 import (
 	"io"
 	"os"

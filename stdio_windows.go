@@ -1,5 +1,8 @@
 package mcp
 
+// What stdio.go needs of Windows: a child and all that it starts are one job object,
+// which ends together, and reading stdin can be ended.
+
 import (
 	"io"
 	"os"

@@ -8,14 +8,21 @@ package mcp
 //
 //	ServeHTTP          door: Host, Origin, method, preflight, authorization
 //	  post             types, body, protocol header, session
-//	    peer.accept    the messages run; what they say goes to the POST's httpStream
+//	    peer.accept    the messages run (jsonrpc.go), and session.request makes a Request of
+//	                   each that is one (server.go); what they say goes to the POST's
+//	                   httpStream
 //	    httpStream     one JSON body, or server-sent events from the first message
 //	                   that is not the answer, or when the answer takes its time
 //	    wait           the exchange's goroutine: writes the body or comments, leaves
 //	                   when the stream is over, taken over or the client is gone
+//	  postStateless    the same for a request of 2026-07-28, which has no session: it is
+//	                   served on the exchange's own goroutine (peer.serveLone)
 //
 // An httpStream outlives its connection: its events have ids, the session keeps the
 // last of them, and a GET with Last-Event-ID goes on where the client lost it.
+//
+// It stands on server.go, whose sessions it opens; nothing of the package but the
+// application's own mux leads here.
 
 import (
 	"bytes"
@@ -72,7 +79,7 @@ const (
 // fields are right for a server on this machine. Fields must not change once it
 // serves. Its goroutines end with Shutdown.
 type HTTPHandler struct {
-	Server *Server
+	Server *Server // what is served
 
 	// Authorize establishes who calls, after the checks of Host and Origin and before
 	// the body is read; ProtectedResource has one. An *Error with WithHTTP is answered as it
@@ -136,7 +143,8 @@ type HTTPHandler struct {
 	sweeper     *time.Timer // looks for idle sessions while there are any
 }
 
-// ServeHTTP serves one HTTP request.
+// ServeHTTP serves one HTTP request, and returns when its exchange is over. It may be
+// called at once.
 func (h *HTTPHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	allow := []string{http.MethodGet, http.MethodPost, http.MethodDelete}
 	if h.Sessionless || h.Server.negotiate("") == 0 || parseRevision(r.Header.Get("MCP-Protocol-Version")).alone() {
@@ -801,7 +809,10 @@ func (h *HTTPHandler) sessionFor(r *http.Request, identity *Identity, opens bool
 	return s, s.enter(h)
 }
 
-// An httpSession is a session of a client over HTTP.
+// An httpSession is a session of a client over HTTP. What ends it is a DELETE of its
+// client, IdleTimeout without an open exchange, HTTPHandler.Shutdown, and an initialize
+// that did not succeed: all of them by close. A connection that is lost does not, nor does
+// an identity that expires, which only ends the exchange.
 type httpSession struct {
 	*session
 	h     *HTTPHandler
@@ -1069,6 +1080,13 @@ func (s *httpSession) forgetLocked(st *httpStream) {
 
 // An httpStream is one logical stream of messages to the client: the reply to a
 // POST, or what a GET listens to. It is attached to one exchange at a time.
+//
+// Who closes it: the reply to a POST is over with its answer, which the peer gives to
+// answer; what a GET listens to never is by itself. end closes either, for a session that
+// ends, a Shutdown, or a handler that does not heed the end of its session. Each closes over,
+// and the exchange's goroutine (wait) writes what is left and leaves the connection to
+// net/http. A client that goes away closes nothing: it detaches the connection, and
+// the stream waits for it to come back.
 type httpStream struct {
 	s       *httpSession // nil: nothing is kept
 	log     *slog.Logger

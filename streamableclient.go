@@ -4,7 +4,8 @@ package mcp
 // request an exchange on a goroutine of the link, which reads the answer as one JSON
 // body or as a stream of events, goes back for what it missed, and fails its call
 // alone. Beside them a GET listens for what no request caused. Where a server only
-// knows HTTP+SSE of 2024-11-05, that is used instead.
+// knows HTTP+SSE of 2024-11-05, that is used instead. It is a link (stdio.go) for
+// client.go; authorization is the business of the http.Client that it is given.
 
 import (
 	"bufio"
@@ -40,6 +41,7 @@ const (
 // An HTTPTransport reaches a server over Streamable HTTP, or, if the server does not
 // know that, over HTTP+SSE (Transports, Backwards Compatibility).
 type HTTPTransport struct {
+	// URL is that of the server's endpoint, absolute, http or https. It must be set.
 	URL string
 	// Client makes the requests; nil means one with the default transport. Its
 	// Timeout is not used: calls have their own. Redirects are followed within one

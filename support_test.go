@@ -11,17 +11,17 @@ import (
 	"testing"
 )
 
-// A feature is a row of README's table of support. What its cells say comes from the
+// A supportRow is a row of README's table of support. What its cells say comes from the
 // tables by which the package itself decides, and tests show it.
-type feature struct {
+type supportRow struct {
 	name  string
 	cell  func(revision) string
 	tests string // with spaces between
 }
 
-// features are the rows. A word that no table has, such as how something is done where
+// supportTable are the rows. A word that no table has, such as how something is done where
 // there are no sessions, stands beside the tests that show it.
-var features = []feature{
+var supportTable = []supportRow{
 	{"opened by", func(r revision) string {
 		return either(served(r, methodInitialize), "initialize", either(served(r, methodDiscover), "each request alone, discover", "–"))
 	}, "TestServerNegotiates TestClientNegotiates TestStatelessMethods TestProbe"},
@@ -87,7 +87,7 @@ func TestSupport(t *testing.T) {
 		fmt.Fprintf(&b, " %s |", r)
 	}
 	b.WriteString("\n|---" + strings.Repeat("|---", int(newest)) + "|\n")
-	for _, f := range features {
+	for _, f := range supportTable {
 		fmt.Fprintf(&b, "| %s |", f.name)
 		for r := revision(1); r <= newest; r++ {
 			fmt.Fprintf(&b, " %s |", f.cell(r))

@@ -6,6 +6,9 @@ package mcp
 // one record with one state machine, in a TaskStore that replicas can share. A handler
 // at work is known to its record by owner and id only: answers and cancellation reach
 // it through the store.
+//
+// It stands on server.go and client.go, between whose callers and handlers a task comes;
+// the options and the record are declared in server.go.
 
 import (
 	"bytes"
@@ -347,7 +350,9 @@ type keptTask struct {
 	changed gate // guarded by memoryTasks.mu
 }
 
-// NewTaskStore returns a TaskStore in memory.
+// NewTaskStore returns a TaskStore in memory, for one process. It holds 10,000 tasks, and
+// 1,000 of one owner who is known; when it is full, Create fails with an *[Error] that
+// calls are then answered with.
 func NewTaskStore() TaskStore {
 	return &memoryTasks{tasks: map[string]*keptTask{}, owned: map[string]int{}}
 }
@@ -845,6 +850,7 @@ func (o *ending) encode(in *incoming) (raw json.RawMessage) {
 }
 
 // UpdateTaskParams answer what a task has asked (2026-07-28).
+// Schema: UpdateTaskRequest.params, from 2026-07-28 on.
 type UpdateTaskParams struct {
 	TaskID         string          `json:"taskId" mcp:"required"`
 	InputResponses json.RawMessage `json:"inputResponses" mcp:"required"`
@@ -1239,8 +1245,10 @@ func (c *clientConn) listTasks(ctx context.Context, in *incoming) (any, error) {
 	return listTasks(ctx, c.c.taskStore(), c.owner, p, in.rev)
 }
 
-// A ClientTask is a call of a tool that goes on as a task of the server.
+// A ClientTask is a call of a tool that goes on as a task of the server. Its methods may
+// be called while another one runs, but Result by one goroutine at a time.
 type ClientTask struct {
+	// ID is the task's, which [ClientSession.Task] takes.
 	ID string
 	// ImmediateResponse is a text for the model to go on with meanwhile; "": none.
 	ImmediateResponse string
@@ -1253,7 +1261,8 @@ type ClientTask struct {
 	over  bool            // the server has said so
 }
 
-// Task returns a task by its ID, such as one of an earlier session.
+// Task returns a task by its ID, such as one of an earlier session. Nothing is asked:
+// whether there is such a task, Get and Result tell.
 func (cs *ClientSession) Task(id string) *ClientTask { return &ClientTask{ID: id, cs: cs} }
 
 // taskSupport is what a listed tool says of tasks; "" if it was not listed.
@@ -1344,7 +1353,7 @@ func callTool(ctx context.Context, cs *ClientSession, name string, args any) (*C
 	return result, err
 }
 
-// Get asks how the task is.
+// Get asks how the task is, and does not wait for its end.
 func (t *ClientTask) Get(ctx context.Context) (*Task, error) {
 	task, _, err := t.get(ctx)
 	return task, err
@@ -1405,7 +1414,8 @@ func (r *rawResult) UnmarshalJSON(data []byte) error {
 	return err
 }
 
-// Cancel asks the server to end the task.
+// Cancel asks the server to end the task. That it did not fail does not mean that the
+// task has ended: see Get. A server of 2025-11-25 may not offer it ([ErrNotOffered]).
 func (t *ClientTask) Cancel(ctx context.Context) error {
 	offered := func(c *ServerCapabilities) bool {
 		return t.cs.conn.rev().alone() || c.Tasks != nil && c.Tasks.Cancel != nil
@@ -1418,7 +1428,9 @@ func (t *ClientTask) Cancel(ctx context.Context) error {
 // It looks for it as often as the server says, and answers what the task asks with the
 // functions of the ClientOptions, each question once. A look that is lost on its way is
 // repeated, four times. It gives up when the task is older than the server wants to
-// keep it.
+// keep it. If ctx ends, the task goes on. A task that failed is the *[Error] of the
+// call; one that was cancelled a *[CancelledError], or of a server of 2025-11-25 the
+// *[Error] that it answers.
 func (t *ClientTask) Result(ctx context.Context) (*CallToolResult, error) {
 	result, err := t.wait(ctx)
 	if err == nil && t.tool != "" {

@@ -1,7 +1,8 @@
 package mcp
 
 // URIs and URI templates (RFC 6570). A server reads a template backwards, from the
-// URI a client asks for to the variables; a client expands it.
+// URI a client asks for to the variables; a client expands it. It stands alone: server.go
+// finds resources with it, applications of a client make URIs.
 
 import (
 	"errors"
