@@ -16,6 +16,8 @@ import (
 // mimeTypes are the types of files by the end of their names. The table is the
 // program's own, so that it says the same on every machine.
 var mimeTypes = map[string]string{
+	".cc": "text/x-c", ".cpp": "text/x-c", ".hpp": "text/x-c", ".diff": "text/x-diff", ".patch": "text/x-diff", ".ini": "text/plain",
+	".jsx": "text/javascript", ".tsx": "text/x-typescript", ".mjs": "text/javascript", ".rb": "text/x-ruby", ".tsv": "text/tab-separated-values",
 	".css": "text/css", ".csv": "text/csv", ".go": "text/x-go", ".htm": "text/html", ".html": "text/html",
 	".c": "text/x-c", ".h": "text/x-c", ".java": "text/x-java", ".js": "text/javascript", ".md": "text/markdown",
 	".py": "text/x-python", ".rs": "text/x-rust", ".sh": "text/x-shellscript", ".sql": "text/x-sql",
@@ -24,7 +26,8 @@ var mimeTypes = map[string]string{
 	".gif": "image/gif", ".jpeg": "image/jpeg", ".jpg": "image/jpeg", ".png": "image/png", ".svg": "image/svg+xml",
 	".webp": "image/webp", ".flac": "audio/flac", ".mp3": "audio/mpeg", ".ogg": "audio/ogg", ".wav": "audio/wav",
 	".gz": "application/gzip", ".pdf": "application/pdf", ".tar": "application/x-tar", ".wasm": "application/wasm",
-	".zip": "application/zip",
+	".zip": "application/zip", ".avif": "image/avif", ".bmp": "image/bmp", ".ico": "image/x-icon", ".m4a": "audio/mp4",
+	".mp4": "video/mp4", ".webm": "video/webm", ".woff2": "font/woff2",
 }
 
 const directoryType = "inode/directory"
@@ -61,16 +64,22 @@ func (v *view) document(p string) (*document, error) {
 	if err != nil {
 		return nil, err
 	}
-	p, err = cleanPath(p)
+	if p, err = cleanPath(p); err != nil {
+		return nil, err
+	}
 	d := &document{uri: v.f.uri(p), mimeType: mimeType(p), data: data, text: isText(data), modified: timestamp(info)}
 	if d.mimeType == "" && d.text {
 		d.mimeType = "text/plain"
 	}
-	sniffed, _, _ := strings.Cut(http.DetectContentType(data), ";")
+	sniffed, charset, _ := strings.Cut(http.DetectContentType(data), "; ")
 	d.mimeType = cmp.Or(d.mimeType, sniffed)
-	return d, err
+	if strings.HasPrefix(charset, "charset=utf-16") { // which JSON cannot carry as text
+		d.mimeType += "; " + charset
+	}
+	return d, nil
 }
 
+// isText reports whether data is text that JSON can carry.
 func isText(data []byte) bool { return utf8.Valid(data) && !bytes.ContainsRune(data, 0) }
 
 // contents is the file as the contents of a resource.

@@ -150,7 +150,7 @@ func TestRefusedFiles(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "more than the limit of 10485760") {
 		t.Errorf("read of a large resource: %v", err)
 	}
-	v := &view{f: w.server.folder, areas: []area{{".", w.server.folder.root}}}
+	v := w.server.folder.whole()
 	data, _, err := v.read("full")
 	if len(data) != maxRead || err != nil {
 		t.Errorf("read of a file of the most bytes: %d bytes, %v", len(data), err)
@@ -161,7 +161,7 @@ func TestRefusedFiles(t *testing.T) {
 func walked(t *testing.T, v *view, dir, after string, n int) []string {
 	t.Helper()
 	list := []string{}
-	check(t, v.walk(t.Context(), dir, after, func(p string, info fs.FileInfo, err error) error {
+	check(t, v.walk(t.Context(), dir, after, func(s *spot, info fs.FileInfo, err error) error {
 		check(t, err)
 		if info.IsDir() {
 			return nil
@@ -169,7 +169,7 @@ func walked(t *testing.T, v *view, dir, after string, n int) []string {
 		if len(list) == n {
 			return fs.SkipAll
 		}
-		list = append(list, p)
+		list = append(list, s.shown)
 		return nil
 	}))
 	return list
@@ -180,7 +180,7 @@ func TestWalk(t *testing.T) {
 	f, err := openFolder(files{"a/b": "", "a/c/d": "", "a.txt": "", "a-b": "", "b": "", "e/": "", "l": "-> b", "m": "-> a"}.write(t))
 	check(t, err)
 	defer f.close()
-	v := &view{f: f, areas: []area{{".", f.root}}}
+	v := f.whole()
 	all := walked(t, v, ".", "", 100)
 	equal(t, "all", all, "[a/b a/c/d a-b a.txt b]")
 	for i, after := range all {

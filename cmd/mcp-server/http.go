@@ -79,7 +79,9 @@ func (o *web) serve(ctx context.Context, s *server, stderr io.Writer) error {
 	h := &mcp.HTTPHandler{Server: s.mcp, AllowedHosts: o.hosts, AllowedOrigins: o.origins, CORS: o.origins != nil}
 	mux := http.NewServeMux()
 	mux.Handle("/mcp", h)
+	page := &greeting{URL: publicName(l.Addr()), Auth: o.auth != "", ReadOnly: s.readOnly, log: log}
 	if o.auth != "" {
+		page.URL = o.origin(l.Addr())
 		if err := o.protect(h, mux, s, l.Addr(), log, stderr); err != nil {
 			return errors.Join(err, l.Close())
 		}
@@ -89,11 +91,14 @@ func (o *web) serve(ctx context.Context, s *server, stderr io.Writer) error {
 	if o.sse {
 		//lint:ignore SA1019 some clients know no other
 		mux.Handle("/sse", h.SSE())
+		page.Old = page.URL + "/sse"
 		fmt.Fprintf(stderr, "%s: serving old clients at http://%s/sse\n", name, l.Addr())
 	}
 	if ip, ok := l.Addr().(*net.TCPAddr); ok && !ip.IP.IsLoopback() && o.auth == "" {
 		fmt.Fprintf(stderr, "%s: whoever reaches this address may use the folder: nobody is asked who they are\n", name)
 	}
+	page.URL += "/mcp"
+	mux.Handle("GET /{$}", page)
 	err = h.Serve(ctx, l, logAccess(log, mux))
 	if ctx.Err() != nil && err != nil {
 		log.Warn("stopped", "error", err) // the signal makes it a good end
@@ -101,13 +106,25 @@ func (o *web) serve(ctx context.Context, s *server, stderr io.Writer) error {
 	return err
 }
 
+// origin is the one that clients know, with -auth.
+func (o *web) origin(at net.Addr) string {
+	_, port, _ := net.SplitHostPort(at.String())
+	return cmp.Or(o.public, "http://localhost:"+port)
+}
+
+// publicName is an origin for clients, without -auth. Which of its names they know is not
+// taken from what they say.
+func publicName(at net.Addr) string {
+	if tcp, ok := at.(*net.TCPAddr); ok && tcp.IP.IsUnspecified() {
+		return fmt.Sprintf("http://NAME-OF-THIS-MACHINE:%d", tcp.Port)
+	}
+	return "http://" + at.String()
+}
+
 // protect lets only those callers in whom a user has allowed it.
 func (o *web) protect(h *mcp.HTTPHandler, mux *http.ServeMux, s *server, at net.Addr, log *slog.Logger, stderr io.Writer) error {
-	origin := o.public
-	if origin == "" {
-		_, port, _ := net.SplitHostPort(at.String())
-		origin = "http://localhost:" + port
-	} else if u, err := url.Parse(origin); err == nil {
+	origin := o.origin(at)
+	if u, err := url.Parse(o.public); o.public != "" && err == nil {
 		h.AllowedHosts = append(slices.Clone(o.hosts), u.Host)
 	}
 	g, err := newGuard(o.auth, origin, o.lifetime, s, log)

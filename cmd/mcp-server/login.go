@@ -265,11 +265,16 @@ type page struct {
 	Error    string // why the form is there again
 }
 
-// show writes a page. It runs no script, loads nothing and cannot be framed.
 func (l *login) show(w http.ResponseWriter, status int, p page) {
+	writePage(w, l.log, status, pageTemplate, p)
+}
+
+// writePage writes a page with pageStyle. It runs no script, loads nothing and cannot be
+// framed.
+func writePage(w http.ResponseWriter, log *slog.Logger, status int, t *template.Template, data any) {
 	var b bytes.Buffer
-	if err := pageTemplate.Execute(&b, p); err != nil {
-		l.log.Error("writing a page", "error", err)
+	if err := t.Execute(&b, data); err != nil {
+		log.Error("writing a page", "error", err)
 		status = http.StatusInternalServerError
 	}
 	sum := sha256.Sum256([]byte(pageStyle))
@@ -289,6 +294,9 @@ const pageStyle = `
 :root { color-scheme: light dark; }
 body { font: 1rem/1.5 system-ui, sans-serif; max-width: 34rem; margin: 0 auto; padding: 1.5rem 1rem; overflow-wrap: anywhere; }
 h1 { font-size: 1.5rem; line-height: 1.25; }
+h2 { font-size: 1.2rem; }
+pre { border: 1px solid; border-radius: .3rem; padding: .75rem; overflow-x: auto; overflow-wrap: normal; }
+code { font: .9rem/1.4 ui-monospace, monospace; }
 label { display: block; font-weight: bold; margin: 1rem 0 .5rem; }
 input { font: inherit; box-sizing: border-box; width: 100%; max-width: 22rem; padding: .5rem; }
 .error { border-left: .3rem solid; padding: .1rem 1rem; }

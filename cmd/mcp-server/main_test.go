@@ -205,7 +205,7 @@ func TestToolsAreDescribed(t *testing.T) {
 			t.Errorf("tool %+v is not described well", tool)
 		}
 	}
-	equal(t, "tools", names, "[checksum delete_file find_file list_directory read_file search summarise write_file]")
+	equal(t, "tools", names, "[checksum delete_file find_file list_directory move_file read_file search summarise write_file]")
 }
 
 // runs runs the command with arguments, with nobody at its stdin.
@@ -220,7 +220,7 @@ func runs(args ...string) (code int, stdout, stderr string) {
 }
 
 func TestFlags(t *testing.T) {
-	dir := files{"f": ""}.write(t)
+	dir := files{"f": "", "d/": ""}.write(t)
 	usage := "usage: mcp-server [flags] DIR\n       mcp-server passwd FILE NAME\n"
 	origin := "mcp-server: -public must be an origin, such as https://mcp.example.com, and https unless it is localhost\n" + usage
 	for _, c := range []struct {
@@ -253,6 +253,15 @@ func TestFlags(t *testing.T) {
 		{[]string{"-revision", "2025-11-25", "-revision", "2026-07-28", dir}, 0, "", ""},
 		{[]string{"-revision", "2025-11-26", dir}, 2, "",
 			"mcp-server: -revision must be one of 2026-07-28, 2025-11-25, 2025-06-18, 2025-03-26, 2024-11-05, not \"2025-11-26\"\n" + usage},
+		{[]string{"-ignore", "*.key", "-ignore", "!.git", "-no-ignore", "-allow-write", "d", dir}, 0, "", ""},
+		{[]string{"-allow-write", filepath.Join(dir, "d"), dir}, 0, "", ""},
+		{[]string{"-ignore", "[a", dir}, 2, "", "mcp-server: -ignore: pattern \"[a\": syntax error in pattern\n" + usage},
+		{[]string{"-ignore", "a//b", dir}, 2, "", "mcp-server: -ignore: pattern \"a//b\": \"\" is no name\n" + usage},
+		{[]string{"-read-only", "-allow-write", "d", dir}, 2, "", "mcp-server: -allow-write does not go with -read-only\n" + usage},
+		{[]string{"-allow-write", "f", dir}, 1, "", "mcp-server: -allow-write f: no directory of " + dir + "\n"},
+		{[]string{"-allow-write", "none", dir}, 1, "", "mcp-server: -allow-write none: no directory of " + dir + "\n"},
+		{[]string{"-allow-write", "../x", dir}, 1, "", "mcp-server: -allow-write ../x: path \"../x\" must not contain \"..\"\n"},
+		{[]string{"-allow-write", filepath.Dir(dir), dir}, 1, "", "mcp-server: -allow-write " + filepath.Dir(dir) + ": not in " + dir + "\n"},
 		{[]string{"-http", "8080", dir}, 2, "", "mcp-server: address 8080: missing port in address\n" + usage},
 		{[]string{"-http", "203.0.113.1:1", dir}, 1, "", "mcp-server: listen tcp 203.0.113.1:1: "},
 		{[]string{filepath.Join(dir, "none")}, 1, "", "mcp-server: lstat "},

@@ -91,7 +91,7 @@ func said(format string, args ...any) *mcp.PromptMessage {
 func (v *view) tree(ctx context.Context, dir string, depth int) (string, error) {
 	var b strings.Builder
 	lines := 0
-	err := v.walk(ctx, dir, "", func(p string, info fs.FileInfo, err error) error {
+	err := v.walk(ctx, dir, "", func(s *spot, info fs.FileInfo, err error) error {
 		if err != nil {
 			return nil // what cannot be read has no place in the tree
 		}
@@ -99,8 +99,8 @@ func (v *view) tree(ctx context.Context, dir string, depth int) (string, error) 
 			b.WriteString("…\n")
 			return fs.SkipAll
 		}
-		level := strings.Count(relative(p, dir), "/")
-		fmt.Fprintf(&b, "%s%s", strings.Repeat("  ", level), path.Base(p))
+		level := strings.Count(relative(s.shown, dir), "/")
+		fmt.Fprintf(&b, "%s%s", strings.Repeat("  ", level), oneLine(path.Base(s.shown)))
 		if !info.IsDir() {
 			fmt.Fprintf(&b, " (%d bytes)\n", info.Size())
 			return nil

@@ -12,15 +12,18 @@ import (
 	"example.com/mcp"
 )
 
-// listPage is how many files are on a page of the list of resources.
-const listPage = 1000
+const (
+	listPage = 1000   // files on a page of the list of resources
+	listDirs = 2000   // directories that are read for it
+	maxShown = 10_000 // names of a directory that is read as a resource
+)
 
 func (s *server) addResources() {
 	_ = s.mcp.AddResourceTemplate(&mcp.ResourceTemplate{
 		URITemplate: s.folder.uri(".") + "{+path}",
 		Name:        "file",
 		Title:       "A file or directory",
-		Description: "A file of the folder by its path, as text or as binary data; a directory is the names of what is in it, one a line, those of directories with a slash.",
+		Description: "A file of the folder by its path, as text or as binary data; a directory is the names of what is in it, one a line, those of directories with a slash. Files of more than 10 MiB are refused.",
 	}, s.readResource)
 	_ = s.mcp.AddResource(&mcp.Resource{
 		URI: s.folder.uri("."), Name: ".", Title: "The folder", MIMEType: directoryType,
@@ -44,22 +47,34 @@ func (s *server) listResources(ctx context.Context, r *mcp.Request, next func(co
 		return nil, err
 	}
 	defer v.close()
+	return s.page(ctx, v, after)
+}
+
+// page is the page of the list after a path: full, or as much as is in so many
+// directories.
+func (s *server) page(ctx context.Context, v *view, after string) (*mcp.ListResourcesResult, error) {
 	result := &mcp.ListResourcesResult{Resources: []*mcp.Resource{}}
-	err = v.walk(ctx, ".", after, func(p string, info fs.FileInfo, err error) error {
+	dirs, last := 0, ""
+	err := v.walk(ctx, ".", after, func(at *spot, info fs.FileInfo, err error) error {
 		switch {
-		case err != nil || info.IsDir(): // what cannot be read cannot be offered
+		case err != nil: // what cannot be read cannot be offered
 			return nil
-		case len(result.Resources) == listPage:
-			result.NextCursor = cursorAfter(result.Resources[listPage-1].Name)
+		case len(result.Resources) == listPage, dirs == listDirs:
+			result.NextCursor = cursorAfter(last)
 			return fs.SkipAll
+		case info.IsDir():
+			dirs++
+		default:
+			result.Resources = append(result.Resources, s.folder.resource(at.shown, info))
 		}
-		result.Resources = append(result.Resources, s.folder.resource(p, info))
+		last = at.shown
 		return nil
 	})
+	s.log.Debug("resources listed", "files", len(result.Resources), "directories", dirs)
 	return result, err
 }
 
-// A cursor is the path of the last file of a page, so that it stays good while
+// A cursor is the path of the last file or directory of a page, so that it stays good while
 // files come and go.
 func cursorAfter(p string) *string {
 	c := base64.RawURLEncoding.EncodeToString([]byte(p))
@@ -115,14 +130,17 @@ func (s *server) readResource(ctx context.Context, r *mcp.Request, p *mcp.ReadRe
 
 // names returns what is in a directory as text.
 func (v *view) names(dir string) (string, error) {
-	infos, err := v.list(dir)
+	infos, more, err := v.list(dir, "", maxShown)
 	var b strings.Builder
 	for _, info := range infos {
-		b.WriteString(info.Name())
+		b.WriteString(oneLine(info.Name()))
 		if info.IsDir() {
 			b.WriteByte('/')
 		}
 		b.WriteByte('\n')
+	}
+	if more {
+		b.WriteString("…\n")
 	}
 	return b.String(), err
 }
@@ -149,8 +167,8 @@ func (v *view) complete(typed string, onlyDirs bool) []string {
 			all = append(all, a.dir+"/") // a way to what can be reached
 		}
 	}
-	dir, _ := path.Split(typed)
-	infos, err := v.list(dir)
+	dir, name := path.Split(typed)
+	infos, _, err := v.list(dir, name, maxEntries)
 	if err != nil {
 		infos = nil // there is nothing to suggest
 	}
@@ -206,7 +224,7 @@ func (s *server) stamp(uri string) stamp {
 	if err != nil {
 		return stamp{}
 	}
-	info, err := s.folder.root.Stat(p)
+	info, err := s.folder.whole().stat(p)
 	if err != nil {
 		return stamp{}
 	}
@@ -219,4 +237,37 @@ func (s *server) changed(uri string, before, now stamp) {
 		s.mcp.ResourcesChanged()
 	}
 	s.mcp.ResourceUpdated(uri)
+}
+
+// places are the directories whose events are about a URI: the one that what it names is
+// in, and where that is a directory, itself.
+func (s *server) places(uri string) ([]place, error) {
+	p, err := s.folder.pathOf(uri)
+	if err != nil {
+		return nil, err
+	}
+	at, err := s.folder.whole().find(p, true)
+	if err != nil {
+		return nil, err
+	}
+	defer at.close()
+	if len(at.below) > 0 {
+		return nil, fs.ErrNotExist
+	}
+	name := at.name
+	if name == "." {
+		name = ""
+	}
+	in, err := at.dir.Open(".")
+	if err != nil {
+		return nil, err
+	}
+	list := []place{{in, name}}
+	if dir, err := at.enter(); err == nil && name != "" {
+		defer dir.Close()
+		if in, err := dir.Open("."); err == nil {
+			list = append(list, place{in, ""})
+		}
+	}
+	return list, nil
 }

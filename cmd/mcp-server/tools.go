@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -11,8 +10,6 @@ import (
 	"io"
 	"io/fs"
 	"path"
-	"regexp"
-	"regexp/syntax"
 	"strings"
 
 	"example.com/mcp"
@@ -20,12 +17,8 @@ import (
 
 const (
 	maxEntries   = 1000      // of a directory in a result
-	maxMatches   = 1000      // of a search
 	maxFound     = 100       // files that find_file returns
-	maxLine      = 300       // characters of a line in a result
 	maxSummarise = 256 << 10 // bytes of a text for the client's model
-
-	maxInstructions = 1000 // of a regular expression
 
 	taskSize = 256 << 20 // bytes; the checksum of more becomes a task
 )
@@ -66,10 +59,10 @@ func (s *server) addTools() {
 		Description: "Lists what is in a directory, in the order of names, at most 1000 entries."},
 		listDirectory)
 	addTool(s, &mcp.Tool{Name: "find_file", Title: "Find files by name", Annotations: reads(),
-		Description: "Finds files by name and returns links to them, at most 100. The pattern has * for any characters, ? for one and [a-z] for one of a range; without any of them it is a part of the name."},
+		Description: "Finds files by name and returns links to them, at most 100. The pattern has * for any characters, ? for one and [a-z] for one of a range; without any of them it is a part of the name. One with a slash is for paths from the folder, in which ** is any directories."},
 		findFile)
 	addTool(s, &mcp.Tool{Name: "search", Title: "Search in files", Annotations: reads(),
-		Description: "Finds the lines of text files that hold a text, or match a regular expression (RE2), below a directory. Binary files and files of more than 10 MiB are skipped."},
+		Description: "Finds the lines of text files that hold a text, or match a regular expression (RE2), below a directory, with lines around them if wanted. Binary files and files of more than 10 MiB are skipped."},
 		search)
 	addTool(s, &mcp.Tool{Name: "checksum", Title: "Checksum", Annotations: reads(),
 		Execution: &mcp.ToolExecution{TaskSupport: "optional"}, LateTask: true,
@@ -113,16 +106,12 @@ type entry struct {
 }
 
 func listDirectory(_ context.Context, _ *mcp.Request, v *view, in placeInput) (*listing, error) {
-	infos, err := v.list(in.Path)
+	infos, more, err := v.list(in.Path, "", maxEntries)
 	if err != nil {
 		return nil, err
 	}
-	l := &listing{Path: path.Clean(in.Path), Entries: []entry{}}
+	l := &listing{Path: path.Clean(in.Path), Entries: []entry{}, Truncated: more}
 	for _, info := range infos {
-		if len(l.Entries) == maxEntries {
-			l.Truncated = true
-			break
-		}
 		e := entry{Name: info.Name(), Kind: kindOf(info), Modified: timestamp(info)}
 		if e.Kind == "file" {
 			e.Size = info.Size()
@@ -137,22 +126,27 @@ type findInput struct {
 	placeInput
 }
 
-func findFile(ctx context.Context, _ *mcp.Request, v *view, in findInput) ([]mcp.Content, error) {
+func findFile(ctx context.Context, r *mcp.Request, v *view, in findInput) ([]mcp.Content, error) {
 	pattern := in.Name
-	if !strings.ContainsAny(pattern, "*?[") {
+	if !strings.ContainsAny(pattern, "*?[/") {
 		pattern = "*" + strings.ReplaceAll(pattern, `\`, `\\`) + "*"
 	}
-	if _, err := path.Match(pattern, ""); err != nil {
-		return nil, fmt.Errorf("pattern %q: %w", in.Name, err)
+	g, err := newGlobs(pattern)
+	if err != nil {
+		return nil, err
 	}
 	var found []mcp.Content
-	err := v.walk(ctx, in.Path, "", func(p string, info fs.FileInfo, err error) error {
+	seen := 0
+	err = v.walk(ctx, in.Path, "", func(s *spot, info fs.FileInfo, err error) error {
 		if err != nil || info.IsDir() {
 			return nil
 		}
-		if ok, _ := path.Match(pattern, info.Name()); ok {
-			found = append(found, (*mcp.ResourceLink)(v.f.resource(p, info)))
+		seen++
+		_ = r.Progress(ctx, float64(seen), 0, s.shown)
+		if !g.takes(s.shown) {
+			return nil
 		}
+		found = append(found, (*mcp.ResourceLink)(v.f.resource(s.shown, info)))
 		if len(found) == maxFound {
 			return fs.SkipAll
 		}
@@ -162,109 +156,6 @@ func findFile(ctx context.Context, _ *mcp.Request, v *view, in findInput) ([]mcp
 		found = []mcp.Content{&mcp.TextContent{Text: fmt.Sprintf("no file has a name like %q", in.Name)}}
 	}
 	return found, err
-}
-
-type searchInput struct {
-	Query  string `json:"query" jsonschema:"what to look for, in one line" schema:"minLength=1"`
-	Regexp bool   `json:"regexp,omitempty" jsonschema:"whether query is a regular expression (RE2)"`
-	Max    int    `json:"max,omitempty" jsonschema:"the most matches to return" schema:"minimum=1,maximum=1000,default=100"`
-	placeInput
-}
-
-type searchOutput struct {
-	Matches   []match `json:"matches"`
-	Files     int     `json:"files" jsonschema:"how many files were searched"`
-	Skipped   int     `json:"skipped" jsonschema:"how many files are not text, too large or not readable"`
-	Truncated bool    `json:"truncated" jsonschema:"the search ended at the most matches"`
-}
-
-type match struct {
-	Path string `json:"path"`
-	Line int    `json:"line" jsonschema:"counted from 1"`
-	Text string `json:"text" jsonschema:"the line, at most its first 300 characters"`
-}
-
-func search(ctx context.Context, r *mcp.Request, v *view, in searchInput) (*searchOutput, error) {
-	re, err := compile(in.Query, in.Regexp)
-	if err != nil {
-		return nil, fmt.Errorf("query: %w", err)
-	}
-	if in.Max == 0 {
-		in.Max = 100
-	}
-	in.Max = min(in.Max, maxMatches)
-	out := &searchOutput{Matches: []match{}}
-	err = v.walk(ctx, in.Path, "", func(p string, info fs.FileInfo, err error) error {
-		if err == nil && info.IsDir() {
-			return nil
-		}
-		_ = r.Progress(ctx, float64(out.Files+out.Skipped+1), 0, p)
-		if err != nil || !out.search(ctx, v, re, p, in.Max) {
-			out.Skipped++
-			return nil
-		}
-		out.Files++
-		if out.Truncated {
-			return fs.SkipAll
-		}
-		return nil
-	})
-	return out, err
-}
-
-// compile refuses regular expressions whose search takes long: a byte costs up to all
-// instructions.
-func compile(query string, expression bool) (*regexp.Regexp, error) {
-	if !expression {
-		return regexp.Compile(regexp.QuoteMeta(query))
-	}
-	tree, err := syntax.Parse(query, syntax.Perl)
-	if err != nil {
-		return nil, err
-	}
-	program, err := syntax.Compile(tree.Simplify())
-	if err != nil {
-		return nil, err
-	}
-	if len(program.Inst) > maxInstructions {
-		return nil, fmt.Errorf("a regular expression of %d instructions, more than the limit of %d", len(program.Inst), maxInstructions)
-	}
-	return regexp.Compile(query)
-}
-
-// search adds the matches in a file, up to a number of all. It reports whether the
-// file could be searched.
-func (out *searchOutput) search(ctx context.Context, v *view, re *regexp.Regexp, p string, limit int) bool {
-	data, _, err := v.read(p)
-	if err != nil || !isText(data) {
-		return false
-	}
-	n := 0
-	for line := range bytes.Lines(data) {
-		n++
-		if ctx.Err() != nil {
-			return false // the walk ends, too
-		}
-		line = bytes.TrimRight(line, "\r\n")
-		if !re.Match(line) {
-			continue
-		}
-		if len(out.Matches) == limit {
-			out.Truncated = true
-			break
-		}
-		out.Matches = append(out.Matches, match{p, n, firstChars(string(line), maxLine)})
-	}
-	return true
-}
-
-func firstChars(s string, n int) string {
-	for i := range s {
-		if n--; n < 0 {
-			return s[:i]
-		}
-	}
-	return s
 }
 
 type checksumOutput struct {
@@ -288,20 +179,25 @@ func checksum(ctx context.Context, r *mcp.Request, v *view, in placeInput) (*che
 			return nil, err
 		}
 	}
-	c, out := &summing{ctx: ctx, r: r, v: v, total: total}, &checksumOutput{}
+	c, out := &summing{ctx: ctx, r: r, total: total}, &checksumOutput{}
 	if info != nil && !info.IsDir() {
-		out.SHA256, err = c.file(in.Path)
+		s, err := v.find(in.Path, true)
+		if err != nil {
+			return nil, err
+		}
+		defer s.close()
+		out.SHA256, err = c.file(s)
 		out.Files, out.Bytes = 1, c.done
 		return out, err
 	}
 	tree := sha256.New()
-	err = v.walk(ctx, in.Path, "", func(p string, info fs.FileInfo, err error) error {
+	err = v.walk(ctx, in.Path, "", func(s *spot, info fs.FileInfo, err error) error {
 		if err != nil || info.IsDir() {
 			return err
 		}
-		sum, err := c.file(p)
+		sum, err := c.file(s)
 		out.Files++
-		fmt.Fprintf(tree, "%s  %s\n", sum, relative(p, path.Clean(in.Path)))
+		fmt.Fprintf(tree, "%s  %s\n", sum, oneLine(relative(s.shown, path.Clean(in.Path))))
 		return err
 	})
 	out.SHA256, out.Bytes = hex.EncodeToString(tree.Sum(nil)), c.done
@@ -319,7 +215,7 @@ func (v *view) statOrAreas(p string) (fs.FileInfo, error) {
 
 // size returns how many bytes all files below a directory have.
 func (v *view) size(ctx context.Context, dir string) (n int64, err error) {
-	err = v.walk(ctx, dir, "", func(_ string, info fs.FileInfo, err error) error {
+	err = v.walk(ctx, dir, "", func(_ *spot, info fs.FileInfo, err error) error {
 		if err == nil && info.Mode().IsRegular() {
 			n += info.Size()
 		}
@@ -332,21 +228,25 @@ func (v *view) size(ctx context.Context, dir string) (n int64, err error) {
 type summing struct {
 	ctx         context.Context // of the request that r is; here for Write
 	r           *mcp.Request
-	v           *view
 	path        string // of the file that is read
 	done, total int64
 }
 
-func (c *summing) file(p string) (string, error) {
-	file, _, err := c.v.open(p)
+func (c *summing) file(s *spot) (string, error) {
+	file, _, err := s.open()
 	if err != nil {
 		return "", err
 	}
 	defer file.Close()
-	c.path = p
+	c.path = s.shown
 	sum := sha256.New()
 	_, err = io.Copy(io.MultiWriter(sum, c), bufio.NewReaderSize(onlyReader{file}, 256<<10))
 	return hex.EncodeToString(sum.Sum(nil)), err
+}
+
+// oneLine is a name with line feeds and backslashes escaped, so that no name is two lines.
+func oneLine(name string) string {
+	return strings.NewReplacer(`\`, `\\`, "\n", `\n`).Replace(name)
 }
 
 // Write counts what was read, and ends reading when the request is cancelled.

@@ -165,7 +165,7 @@ func TestCancel(t *testing.T) {
 	f, err := openFolder(files{"a": "", "b": ""}.write(t))
 	check(t, err)
 	defer f.close()
-	v := &view{f: f, areas: []area{{".", f.root}}}
+	v := f.whole()
 	ctx, cancel := context.WithCancelCause(t.Context())
 	why := errors.New("enough")
 	cancel(why)

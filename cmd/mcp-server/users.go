@@ -174,7 +174,7 @@ func writePrivate(file, text string) error {
 	}
 	defer dir.Close()
 	fresh := "." + rand.Text() + ".tmp"
-	if err := writeNew(dir, fresh, text, 0o600); err != nil {
+	if err := writeNew(dir, fresh, text, 0o600, true); err != nil {
 		return err
 	}
 	if err := dir.Rename(fresh, filepath.Base(file)); err != nil {

@@ -54,7 +54,7 @@ func TestSubscriptions(t *testing.T) {
 			write := func(name, text string) { check(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644)) }
 			wait := func(want string) {
 				t.Helper()
-				time.Sleep(pollInterval + time.Second) // virtual
+				time.Sleep(maxInterval + time.Second) // virtual
 				synctest.Wait()
 				equal(t, rev, heard.take(), want)
 			}
@@ -106,7 +106,7 @@ func TestToolsTell(t *testing.T) {
 			time.Sleep(time.Second) // virtual, and less than the time between two looks
 			synctest.Wait()
 			equal(t, c.tool, heard.take(), c.want)
-			time.Sleep(2 * pollInterval) // virtual
+			time.Sleep(2 * maxInterval) // virtual
 			synctest.Wait()
 			equal(t, "later", heard.take(), "[]")
 		}
