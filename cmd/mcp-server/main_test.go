@@ -94,6 +94,12 @@ func connect(t testing.TB, dir, rev string, opts mcp.ClientOptions) *world {
 	t.Helper()
 	f, err := openFolder(dir)
 	check(t, err)
+	return connectTo(t, f, rev, opts)
+}
+
+// connectTo serves a folder to a new client, until the test ends.
+func connectTo(t testing.TB, f *folder, rev string, opts mcp.ClientOptions) *world {
+	t.Helper()
 	s := newServer(f, false, discard)
 	here, there := mcp.Pipe()
 	done := make(chan error)
@@ -108,7 +114,7 @@ func connect(t testing.TB, dir, rev string, opts mcp.ClientOptions) *world {
 		s.watch.close()
 		f.close()
 	})
-	return &world{t, dir, f.uri("."), s, c, cs}
+	return &world{t, f.path, f.uri("."), s, c, cs}
 }
 
 // call calls a tool and returns its text; a tool error is marked.
