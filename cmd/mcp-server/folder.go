@@ -19,6 +19,8 @@ import (
 	"example.com/mcp"
 )
 
+const maxPath = 4096 // bytes of a path
+
 // A folder is the directory that is served. Paths in it are relative, with slashes,
 // as io/fs has them: "." is the folder.
 type folder struct {
@@ -147,6 +149,9 @@ var alias = regexp.MustCompile(`~[0-9]|[^./][. ]+(/|$)`)
 // empty path is the folder. What it lets pass can still lead out through symbolic
 // links: only an os.Root stops those.
 func cleanPath(p string) (string, error) {
+	if len(p) > maxPath {
+		return "", fmt.Errorf("path of %d bytes, more than the limit of %d", len(p), maxPath)
+	}
 	clean := path.Clean(p)
 	switch {
 	case runtime.GOOS == "windows" && alias.MatchString(p):

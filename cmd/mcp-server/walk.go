@@ -128,8 +128,8 @@ type walker struct {
 
 // within visits what is in the directory at a spot. after is relative to it.
 func (w *walker) within(dir *os.Root, at *spot, after string, depth int) error {
-	if depth > maxDepth {
-		return w.visit(at, nil, fmt.Errorf("path %q is more than %d levels deep", at.shown, maxDepth))
+	if depth > maxDepth || len(at.shown) > maxPath {
+		return w.visit(at, nil, fmt.Errorf("path %q is more than %d levels or %d bytes deep", at.shown, maxDepth, maxPath))
 	}
 	first, below, _ := strings.Cut(after, "/")
 	names, err := namesIn(dir, first)
