@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -147,5 +148,47 @@ func BenchmarkFirstPage(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// A page reads no more directories than it needs, also where these are empty, and all
+// pages together hold every file once.
+func TestPageIsBounded(t *testing.T) {
+	for _, c := range []struct {
+		name                  string
+		dirs, files, readable int // readable: the most directories of a page
+		pages                 int
+	}{
+		{"full", 150, 20, 52, 3},
+		{"empty", 2500, 0, listDirs, 2},
+	} {
+		dir := largeTree(t, c.dirs, c.files)
+		w := connect(t, dir, mcp.Revision20251125, mcp.ClientOptions{})
+		var log bytes.Buffer
+		w.server.log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+		seen := map[string]bool{}
+		var cursor *string
+		pages := 0
+		for pages == 0 || cursor != nil {
+			log.Reset()
+			page, err := w.cs.ListResources(t.Context(), cursor)
+			check(t, err)
+			for _, r := range page.Resources {
+				if seen[r.Name] {
+					t.Fatalf("%s is there twice", r.Name)
+				}
+				seen[r.Name] = true
+			}
+			var files, dirs int
+			_, err = fmt.Sscanf(log.String()[strings.Index(log.String(), "files="):], "files=%d directories=%d", &files, &dirs)
+			check(t, err)
+			if dirs > c.readable || files != len(page.Resources) {
+				t.Errorf("%s: a page of %d files read %d directories, want at most %d", c.name, files, dirs, c.readable)
+			}
+			cursor = page.NextCursor
+			pages++
+		}
+		equal(t, c.name+": files", len(seen), c.dirs*c.files)
+		equal(t, c.name+": pages", pages, c.pages)
 	}
 }
