@@ -295,7 +295,7 @@ const pageStyle = `
 body { font: 1rem/1.5 system-ui, sans-serif; max-width: 34rem; margin: 0 auto; padding: 1.5rem 1rem; overflow-wrap: anywhere; }
 h1 { font-size: 1.5rem; line-height: 1.25; }
 h2 { font-size: 1.2rem; }
-pre { border: 1px solid; border-radius: .3rem; padding: .75rem; overflow-x: auto; overflow-wrap: normal; }
+pre { border: 1px solid; border-radius: .3rem; padding: .75rem; white-space: pre-wrap; }
 code { font: .9rem/1.4 ui-monospace, monospace; }
 label { display: block; font-weight: bold; margin: 1rem 0 .5rem; }
 input { font: inherit; box-sizing: border-box; width: 100%; max-width: 22rem; padding: .5rem; }

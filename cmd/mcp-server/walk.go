@@ -196,17 +196,14 @@ func namesIn(dir *os.Root, first string) (names, error) {
 		return nil, err
 	}
 	defer d.Close()
-	var list names
+	var all [][]string
 	for n := 0; ; {
 		some, err := d.Readdirnames(4096)
-		for _, name := range some {
-			if name >= first {
-				list = append(list, name)
-			}
-		}
 		n += len(some)
+		all = append(all, slices.DeleteFunc(some, func(name string) bool { return name < first }))
 		switch {
 		case errors.Is(err, io.EOF):
+			list := names(slices.Concat(all...))
 			heap.Init(&list)
 			return list, nil
 		case err != nil:
