@@ -99,13 +99,23 @@ var features = []feature{
 		wire: `>tools/call <notifications/progress ⟦..2025-11-25:>notifications/cancelled >ping ⟧⟦stdio:>notifications/cancelled⟧`},
 	{name: "Elicitation", since: mcp.Revision20250618, do: (*stage).elicitation,
 		want: `⟦..2025-03-26:write_file failed: "this needs the person's consent: mcp: the client did not declare elicitation.form"
+			move_file failed: "this needs the person's consent: mcp: the client did not declare elicitation.form"
 			delete_file failed: "this needs the person's consent: mcp: the client did not declare elicitation.form"⟧
 			⟦2025-06-18:asked: Replace the file "README.md" (9 bytes) by a new text of 4 bytes?
+			- # Sample
+			+ new
 			write_file: "The person refused: README.md was not changed."
+			asked: Move the file "sound.wav" (6 bytes) to "more/s.wav"? The directory "more" is made for it.
+			move_file: "The person refused: sound.wav was not moved."
 			asked: Delete the file "x.bin" (2 bytes)?
 			delete_file: "The person refused: x.bin was not deleted."
 			asked: Replace the file "README.md" (9 bytes) by a new text of 4 bytes?
+			- # Sample
+			+ new
 			write_file: "Wrote 4 bytes to README.md."
+			asked: Move the file "sound.wav" (6 bytes) to "more/s.wav"? The directory "more" is made for it.
+			move_file: "Moved sound.wav to more/s.wav."
+			heard: other resources
 			asked: Delete the file "x.bin" (2 bytes)?
 			delete_file: "Deleted x.bin."
 			heard: other resources⟧`,
@@ -717,6 +727,10 @@ func (s *stage) cancellation() {
 func (s *stage) elicitation() {
 	for _, s.yes = range []bool{false, true} {
 		s.call("write_file", at{"path": "README.md", "content": "new\n"})
+		s.call("move_file", at{"from": "sound.wav", "to": "more/s.wav"})
+		if s.yes {
+			s.hears(1)
+		}
 		s.call("delete_file", at{"path": "x.bin"})
 		if s.rev < mcp.Revision20250618 {
 			return // nobody was asked
