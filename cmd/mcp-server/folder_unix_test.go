@@ -3,6 +3,7 @@
 package main
 
 import (
+	"context"
 	"net"
 	"os"
 	"path/filepath"
@@ -48,6 +49,35 @@ func TestSpecialFiles(t *testing.T) {
 		equal(t, "questions", questions, `[Delete the special file "fifo"?]`)
 		equal(t, "resources", resourceNames(t, w), "[a]")
 	}
+}
+
+// A FIFO that takes the place of a file costs the request, and not the server.
+func TestFIFOInPlaceOfFile(t *testing.T) {
+	dir := files{"file": "F"}.write(t)
+	check(t, syscall.Mkfifo(filepath.Join(dir, "fifo"), 0o600))
+	f := opened(t, dir, options{})
+	defer f.close()
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() { // ends with ctx
+		defer close(done)
+		for ctx.Err() == nil {
+			for _, name := range []string{"fifo", "file"} {
+				check(t, os.Link(filepath.Join(dir, name), filepath.Join(dir, "new")))
+				check(t, os.Rename(filepath.Join(dir, "new"), filepath.Join(dir, "f")))
+				_ = os.Remove(filepath.Join(dir, "new")) // where it was the same file
+			}
+		}
+	}()
+	read := 0
+	for read < 100 {
+		if data, _, err := f.whole().read("f"); err == nil {
+			equal(t, "data", string(data), "F")
+			read++
+		}
+	}
+	cancel()
+	<-done
 }
 
 // Names may hold anything that JSON can carry; others are passed over. No name looks like

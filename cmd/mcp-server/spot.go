@@ -237,15 +237,6 @@ func (v *view) stat(p string) (fs.FileInfo, error) {
 	return s.stat()
 }
 
-func (v *view) open(p string) (*os.File, fs.FileInfo, error) {
-	s, err := v.find(p, true)
-	if err != nil {
-		return nil, nil, err
-	}
-	defer s.close()
-	return s.open()
-}
-
 func (v *view) read(p string) ([]byte, fs.FileInfo, error) {
 	s, err := v.find(p, true)
 	if err != nil {
