@@ -59,7 +59,7 @@ func search(ctx context.Context, r *mcp.Request, v *view, in searchInput) (*sear
 		in.Max = 100
 	}
 	out := &searchOutput{Matches: []*match{}}
-	search := &searching{ctx: ctx, re: re, context: in.Context, limit: min(in.Max, maxMatches), out: out}
+	search := &searching{ctx: ctx, re: re, context: in.Context, limit: min(in.Max, maxMatches), out: out, head: make([]byte, sniffed)}
 	err = v.walk(ctx, in.Path, "", func(s *spot, info fs.FileInfo, err error) error {
 		if err == nil && (info.IsDir() || !gs.takes(s.shown)) {
 			return nil
@@ -111,6 +111,7 @@ type searching struct {
 	re             *regexp.Regexp
 	context, limit int
 	out            *searchOutput
+	head           []byte // room for the beginning of a file
 }
 
 var errNoText = errors.New("not text")
@@ -118,7 +119,7 @@ var errNoText = errors.New("not text")
 // file adds the matches in a file, up to the limit of all. An error is about a file that
 // cannot be searched.
 func (s *searching) file(at *spot) error {
-	data, err := at.readText()
+	data, err := at.readText(s.head)
 	if err != nil {
 		return err
 	}
@@ -180,14 +181,14 @@ func (r *runes) ReadRune() (rune, int, error) {
 	return r.Reader.ReadRune()
 }
 
-// readText reads a text file of at most maxRead bytes. Of others it mostly reads little.
-func (s *spot) readText() ([]byte, error) {
+// readText reads a text file of at most maxRead bytes. Of most others it reads only what
+// has room in head.
+func (s *spot) readText(head []byte) ([]byte, error) {
 	file, info, err := s.open()
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close()
-	head := make([]byte, sniffed)
 	n, err := io.ReadFull(file, head)
 	switch head = head[:n]; {
 	case err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF):

@@ -66,7 +66,7 @@ func TestSearchEndsWhenCancelled(t *testing.T) {
 	at, err := f.whole().find("long", true)
 	check(t, err)
 	defer at.close()
-	s := &searching{ctx: ctx, re: re, limit: 1, out: &searchOutput{}}
+	s := &searching{ctx: ctx, re: re, limit: 1, out: &searchOutput{}, head: make([]byte, sniffed)}
 	equal(t, "error", s.file(at), context.Canceled)
 }
 
