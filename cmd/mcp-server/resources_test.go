@@ -159,8 +159,8 @@ func TestPageIsBounded(t *testing.T) {
 		dirs, files, readable int // readable: the most directories of a page
 		pages                 int
 	}{
-		{"full", 150, 20, 52, 3},
-		{"empty", 2500, 0, listDirs, 2},
+		{"full", 75, 20, 52, 2},
+		{"empty", 2100, 0, listDirs, 2},
 	} {
 		dir := largeTree(t, c.dirs, c.files)
 		w := connect(t, dir, mcp.Revision20251125, mcp.ClientOptions{})
