@@ -25,7 +25,7 @@ func contentJSON(t testing.TB, content any) string {
 }
 
 func TestReadFile(t *testing.T) {
-	dir := files{"a.md": "# Ä\n", "empty": "", "p.PNG": png, "s.wav": "RIFF\x00\x00", "x.bin": "\x00\xff", "s.svg": "<svg/>", "latin1.txt": "\xe4"}.write(t)
+	dir := files{"a.md": "# Ä\n", "empty": "", "p.PNG": png, "s.wav": "RIFF\x00\x00", "x.bin": "\x00\xff", "s.svg": "<svg/>", "latin1.txt": "\xe4", "u.csv": "\xff\xfea\x00"}.write(t)
 	for _, rev := range eras {
 		w := connect(t, dir, rev, mcp.ClientOptions{})
 		annotations := `,"annotations":{"lastModified":"2025-01-02T03:04:05Z"}`
@@ -44,6 +44,7 @@ func TestReadFile(t *testing.T) {
 			{"s.wav", audio},
 			{"x.bin", `{"type":"resource","resource":{"uri":"` + w.uri + `x.bin","mimeType":"application/octet-stream","blob":"AP8="}` + annotations + `}`},
 			{"latin1.txt", `{"type":"resource","resource":{"uri":"` + w.uri + `latin1.txt","mimeType":"text/plain","blob":"5A=="}` + annotations + `}`},
+			{"u.csv", `{"type":"resource","resource":{"uri":"` + w.uri + `u.csv","mimeType":"text/csv; charset=utf-16le","blob":"//5hAA=="}` + annotations + `}`},
 		} {
 			r, err := w.cs.CallTool(t.Context(), "read_file", at{"path": c.path})
 			check(t, err)
