@@ -1053,6 +1053,9 @@ func (statelessEra) follow(ctx context.Context, cs *ClientSession, uri string, o
 		if err := cs.awaitGrant(ctx, h, uri, on); err != nil {
 			h.stop(err)
 			c.remember(func(c *clientConn) { c.hears = before })
+			if errors.Is(err, ErrNotOffered) {
+				return err
+			}
 			return fmt.Errorf("mcp: %s: %w", methodListen, err)
 		}
 	}
@@ -1091,7 +1094,7 @@ func (cs *ClientSession) awaitGrant(ctx context.Context, h *listening, uri strin
 		return causeOf(ctx)
 	}
 	if granted := cs.Subscribed(); on && (granted == nil || !slices.Contains(granted.ResourceSubscriptions, uri)) {
-		return fmt.Errorf("the server does not let resource %.100q be followed", uri)
+		return fmt.Errorf("%w updates of resource %.100q", ErrNotOffered, uri)
 	}
 	return nil
 }

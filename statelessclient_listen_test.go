@@ -136,7 +136,7 @@ func TestSubscribeAlone(t *testing.T) {
 		want(t, "granted", filterText(cs), uris(`"x:a","x:b"`))
 		must(t, cs.Ping(ctx))
 		must(t, cs.Unsubscribe(ctx, "x:a"))
-		checkError(t, "not granted", cs.Subscribe(ctx, "x:c"), `mcp: subscriptions/listen: the server does not let resource "x:c" be followed`)
+		checkError(t, "not granted", cs.Subscribe(ctx, "x:c"), `mcp: the server does not offer updates of resource "x:c"`)
 		checkError(t, "refused", cs.Subscribe(ctx, "x:c"), `mcp: subscriptions/listen: no (code -32602)`)
 		short, cancel := context.WithTimeout(ctx, time.Second)
 		checkError(t, "given up", cs.Subscribe(short, "x:c"), `mcp: subscriptions/listen: context deadline exceeded`)
@@ -165,7 +165,7 @@ func TestSubscribeAlone(t *testing.T) {
 		~ `+superseded(4)+`
 		~ `+listens(7, uris(`"x:b","x:c"`))+`
 		> `+grants(7, uris(`"x:b"`))+`
-		~ {"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7,"reason":"mcp: subscriptions/listen: context canceled: the server does not let resource \"x:c\" be followed"}}
+		~ {"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7,"reason":"mcp: subscriptions/listen: context canceled: mcp: the server does not offer updates of resource \"x:c\""}}
 		~ `+listens(8, uris(`"x:b","x:c"`))+`
 		> `+faulty(8, -32602, "")+`
 		< `+listens(9, uris(`"x:b","x:c"`))+`

@@ -86,6 +86,7 @@ func list[T any](j *job, items iter.Seq2[T, error], show func(T)) error {
 }
 
 func tools(ctx context.Context, j *job) error {
+	defer j.flush("TOOL", "KIND", "ABOUT")
 	return list(j, j.cs.Tools(ctx), func(t *mcp.Tool) {
 		j.entry(t.Name, t.DisplayName(), hints(t.Annotations), t.Description)
 		for _, a := range argumentsOf(t.InputSchema) {
@@ -109,9 +110,18 @@ func hints(a *mcp.ToolAnnotations) string {
 	return " (only adds)"
 }
 
-// entry prints the head of an item of a list, and its description.
+// entry prints the head of an item of a list, and its description. On a terminal it
+// becomes a row of a table, which flush prints.
 func (j *job) entry(name, title, more, description string) {
-	if title != "" && title != name {
+	if title == name {
+		title = ""
+	}
+	if j.terminal {
+		about := strings.TrimSpace(title + "\n" + description)
+		j.rows = append(j.rows, []string{name, strings.Trim(more, " ()"), about})
+		return
+	}
+	if title != "" {
 		name += " - " + title
 	}
 	j.printf("%s%s", name, more)
@@ -120,11 +130,24 @@ func (j *job) entry(name, title, more, description string) {
 	}
 }
 
+// argument goes on with an item.
 func (j *job) argument(name, kind, description string, required bool) {
 	if required {
 		kind = strings.TrimSpace(kind + " required")
 	}
-	j.printf("%s", strings.TrimRight(fmt.Sprintf("      %s (%s) %s", name, kind, description), " "))
+	text := strings.TrimRight(fmt.Sprintf("%s (%s) %s", name, kind, description), " ")
+	if j.terminal {
+		about := &j.rows[len(j.rows)-1][2]
+		*about = strings.TrimLeft(*about+"\n  "+oneLine(text), "\n")
+		return
+	}
+	j.printf("      %s", text)
+}
+
+// flush prints the rows that there are as a table.
+func (j *job) flush(heads ...string) {
+	j.print(table{heads, j.rows})
+	j.rows = nil
 }
 
 // call calls a tool, with arguments that fit its input schema.
@@ -158,12 +181,12 @@ func (j *job) called(r *mcp.CallToolResult, err error) error {
 	if r.IsError {
 		return errTool
 	}
-	return j.save(binaryOf(r.Content))
+	return j.save(r.Content)
 }
 
 // reporting is the session for calls that may take long: their progress is shown.
 func (j *job) reporting() *mcp.ClientSession {
-	return j.cs.With(mcp.CallOptions{Progress: j.progress})
+	return j.cs.With(mcp.CallOptions{Progress: (&meter{p: j.program}).report})
 }
 
 // result prints the result of a tool. Structured content is printed unless a text
@@ -206,6 +229,7 @@ func find[T any](items iter.Seq2[T, error], kind, name string, nameOf func(T) st
 }
 
 func resources(ctx context.Context, j *job) error {
+	defer j.flush("RESOURCE", "KIND", "ABOUT")
 	err := list(j, j.cs.Resources(ctx), func(r *mcp.Resource) {
 		more := ""
 		if r.MIMEType != "" {
@@ -226,36 +250,28 @@ func resources(ctx context.Context, j *job) error {
 
 func read(ctx context.Context, j *job) error {
 	r, err := j.reporting().ReadResource(ctx, j.args[0])
+	j.screen.progress("")
 	if err != nil {
 		return err
 	}
-	var binary []mcp.Base64
+	var blocks []mcp.Content
 	for _, c := range r.Contents {
-		binary = append(binary, c.Blob)
+		blocks = append(blocks, &mcp.EmbeddedResource{Resource: c})
 	}
-	if err := j.save(binary); err != nil {
+	if err := j.save(blocks); err != nil {
 		return err
 	}
 	if j.json {
 		return j.printJSON(r)
 	}
-	for _, c := range r.Contents {
-		switch {
-		case !c.Blob.IsZero():
-			err = j.content(&mcp.EmbeddedResource{Resource: c})
-		case len(r.Contents) == 1:
-			err = j.text(c.Text) // exactly what the resource is
-		default:
-			err = j.content(&mcp.EmbeddedResource{Resource: c})
-		}
-		if err != nil {
-			return err
-		}
+	if len(blocks) == 1 && r.Contents[0].Blob.IsZero() {
+		return j.text(r.Contents[0].Text) // exactly what the resource is
 	}
-	return nil
+	return j.content(blocks...)
 }
 
 func prompts(ctx context.Context, j *job) error {
+	defer j.flush("PROMPT", "", "ABOUT")
 	return list(j, j.cs.Prompts(ctx), func(p *mcp.Prompt) {
 		j.entry(p.Name, p.Title, "", p.Description)
 		for _, a := range p.Arguments {
@@ -275,6 +291,7 @@ func prompt(ctx context.Context, j *job) error {
 		return err
 	}
 	r, err := j.reporting().GetPrompt(ctx, name, args)
+	j.screen.progress("")
 	if err != nil {
 		return err
 	}
@@ -282,7 +299,7 @@ func prompt(ctx context.Context, j *job) error {
 	for _, m := range r.Messages {
 		blocks = append(blocks, m.Content)
 	}
-	if err := j.save(binaryOf(blocks)); err != nil {
+	if err := j.save(blocks); err != nil {
 		return err
 	}
 	if j.json {
@@ -326,30 +343,4 @@ func complete(ctx context.Context, j *job) error {
 		j.note("there are more")
 	}
 	return nil
-}
-
-// watch waits for updates, which listenForUpdates prints, until the session is over.
-func watch(ctx context.Context, j *job) error {
-	if err := j.cs.Subscribe(ctx, j.args[0]); err != nil {
-		return err
-	}
-	j.note("watching " + j.args[0] + ", Ctrl-C ends it")
-	over := make(chan error, 1)
-	go func() { over <- j.cs.Wait() }() // ends with the session
-	select {
-	case err := <-over:
-		return err
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
-
-func listenForUpdates(p *program, o *mcp.ClientOptions) {
-	o.ResourceUpdated = func(_ context.Context, _ *mcp.ClientSession, u *mcp.ResourceUpdatedParams) {
-		if p.json {
-			_ = p.printJSON(map[string]string{"uri": u.URI}) // the next one may fare better
-			return
-		}
-		p.printf("updated %s", u.URI)
-	}
 }

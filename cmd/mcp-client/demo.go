@@ -148,7 +148,7 @@ func (p *program) serve(cmd *exec.Cmd) (url string, stop func() error, err error
 	go func() { // ends with the server
 		defer close(read)
 		for lines.Scan() {
-			if p.trace {
+			if p.tracing != nil {
 				p.screen.line("server: " + lines.Text())
 			}
 		}

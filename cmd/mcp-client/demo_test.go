@@ -32,7 +32,7 @@ func TestDemo(t *testing.T) {
 	if !strings.HasSuffix(tr.stdout.String(), fmt.Sprintf("\nAll %d steps showed what they should.\n", len(steps))) {
 		t.Error("it does not say that all is well")
 	}
-	for _, line := range []string{`--> {"jsonrpc":"2.0","method":"notifications/cancelled"`, `"inputRequests":{"roots":{"method":"roots/list"`, `<-- {"jsonrpc":"2.0","id":1,"method":"roots/list"`} {
+	for _, line := range []string{`--> notifications/cancelled {`, `"inputRequests":{"roots":{"method":"roots/list"`, `<-- #1 roots/list`} {
 		if !strings.Contains(tr.stderr.String(), line) {
 			t.Errorf("the trace lacks %s", line)
 		}

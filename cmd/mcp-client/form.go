@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -70,12 +69,14 @@ func (q *person) field(ctx context.Context, f mcp.Property, required bool) (json
 			q.say("  a value is required")
 			continue
 		}
-		value := entered(s, choices, line)
-		if err := checkField(f, value); err != nil {
-			q.say("  %v", err)
-			continue
+		value, err := entered(s, choices, line)
+		if err == nil {
+			err = checkField(f, value)
 		}
-		return value, nil
+		if err == nil {
+			return value, nil
+		}
+		q.say("  %v", err)
 	}
 }
 
@@ -88,37 +89,43 @@ func checkField(f mcp.Property, value json.RawMessage) error {
 	return (&mcp.FormSchema{Properties: mcp.Properties{f}}).Check(content)
 }
 
-// entered makes a JSON value of what was typed; of nonsense one that the field refuses.
-func entered(s *mcp.PrimitiveSchema, choices []choice, line string) json.RawMessage {
+// entered makes a JSON value of what was typed.
+func entered(s *mcp.PrimitiveSchema, choices []choice, line string) (json.RawMessage, error) {
 	switch s.Type {
 	case "boolean":
 		switch strings.ToLower(line) {
 		case "y", "yes", "true":
-			return json.RawMessage("true")
+			return json.RawMessage("true"), nil
 		case "n", "no", "false":
-			return json.RawMessage("false")
+			return json.RawMessage("false"), nil
 		}
+		return nil, fmt.Errorf("want y or n, not %q", line)
 	case "number", "integer":
-		if syntax([]byte(line)) == nil {
-			return json.RawMessage(line)
+		if syntax([]byte(line)) != nil || kindOf([]byte(line)) != "number" {
+			return nil, fmt.Errorf("want a number, not %q", line)
 		}
+		return json.RawMessage(line), nil
 	case "array":
 		values := []string{}
 		for part := range strings.FieldsFuncSeq(line, func(r rune) bool { return r == ',' || r == ' ' }) {
-			values = append(values, chosen(choices, part))
+			value, err := chosen(choices, part)
+			if err != nil && line != "[]" {
+				return nil, err
+			}
+			if err == nil && !slices.Contains(values, value) {
+				values = append(values, value)
+			}
 		}
-		if line == "[]" {
-			values = nil
-		}
-		return quote(append([]string{}, values...))
-	default:
-		var text string
-		if strings.HasPrefix(line, `"`) && json.Unmarshal([]byte(line), &text) == nil {
-			return quote(text)
-		}
-		return quote(chosen(choices, line))
+		return quote(values), nil
 	}
-	return quote(line)
+	var text string
+	if strings.HasPrefix(line, `"`) && json.Unmarshal([]byte(line), &text) == nil {
+		line = text
+	} else if choices != nil {
+		value, err := chosen(choices, line)
+		return quote(value), err
+	}
+	return quote(line), nil
 }
 
 // quote is text, or a list of texts, as JSON.
@@ -138,11 +145,14 @@ func (c choice) label() string {
 }
 
 // chosen is the value of a choice that was named by its number, or itself.
-func chosen(choices []choice, text string) string {
+func chosen(choices []choice, text string) (string, error) {
 	if n, err := strconv.Atoi(text); err == nil && 1 <= n && n <= len(choices) {
-		return choices[n-1].value
+		return choices[n-1].value, nil
 	}
-	return text
+	if slices.ContainsFunc(choices, func(c choice) bool { return c.value == text }) {
+		return text, nil
+	}
+	return "", fmt.Errorf("want a number from 1 to %d, not %q", len(choices), text)
 }
 
 func choicesOf(s *mcp.PrimitiveSchema) (list []choice) {
@@ -181,7 +191,13 @@ func kindOfField(s *mcp.PrimitiveSchema, required bool) string {
 	case s.Type == "boolean":
 		words = []string{"y or n"}
 	}
-	if s.Format != "" {
+	switch s.Format {
+	case "":
+	case "date":
+		words = append(words, "date such as 2026-07-28")
+	case "date-time":
+		words = append(words, "date and time such as 2026-07-28T09:30:00Z")
+	default:
 		words = append(words, s.Format)
 	}
 	add := func(label string, low, high string) {
@@ -211,13 +227,4 @@ func number[T int | float64](n *T) string {
 		return ""
 	}
 	return fmt.Sprint(*n)
-}
-
-// hostOf is the host of a URL, for the person to see where it leads.
-func hostOf(text string) string {
-	u, err := url.Parse(text)
-	if err != nil {
-		return "?"
-	}
-	return u.Host
 }

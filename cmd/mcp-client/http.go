@@ -24,10 +24,11 @@ func (p *program) httpTransport(text string) (*mcp.HTTPTransport, error) {
 	if err != nil || u.Host == "" {
 		return nil, usagef("the URL of the server cannot be understood")
 	}
-	p.note("connecting to: " + bareURL(text))
+	p.server = bareURL(text)
+	p.note("connecting to: " + p.server)
 	t := &mcp.HTTPTransport{URL: text, Client: &http.Client{}, Header: p.header}
-	if p.trace {
-		t.Client.Transport = &httpTracer{p.screen}
+	if p.tracing != nil {
+		t.Client.Transport = &httpTracer{p.tracing}
 	}
 	if p.header.Get("Authorization") == "" {
 		if t.Client.Transport, err = p.authorized(t.Client.Transport); err != nil {
@@ -88,7 +89,7 @@ func (p *program) advice(err error) string {
 }
 
 // An httpTracer shows the messages that go over HTTP, and no header.
-type httpTracer struct{ screen *screen }
+type httpTracer struct{ trace *trace }
 
 func (t *httpTracer) RoundTrip(r *http.Request) (*http.Response, error) {
 	body := []byte("(" + r.Method + ")")
@@ -101,23 +102,23 @@ func (t *httpTracer) RoundTrip(r *http.Request) (*http.Response, error) {
 			return nil, err
 		}
 	}
-	t.screen.message("-->", body)
+	t.trace.message(out, body)
 	resp, err := http.DefaultTransport.RoundTrip(r)
 	if err != nil {
 		return nil, err
 	}
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	if resp.StatusCode/100 != 2 {
-		t.screen.line("<-- (" + resp.Status + ")")
+		t.trace.note(back, resp.Status)
 	}
-	resp.Body = &tracedBody{ReadCloser: resp.Body, screen: t.screen, events: kind == "text/event-stream"}
+	resp.Body = &tracedBody{ReadCloser: resp.Body, trace: t.trace, events: kind == "text/event-stream"}
 	return resp, nil
 }
 
 // A tracedBody shows the messages of a body when they have been read.
 type tracedBody struct {
 	io.ReadCloser
-	screen *screen
+	trace  *trace
 	events bool   // it is a stream of events
 	text   []byte // of the message that is being read
 
@@ -142,7 +143,7 @@ func (b *tracedBody) Read(p []byte) (int, error) {
 
 func (b *tracedBody) show() {
 	if text := bytes.TrimSpace(b.text); len(text) > 0 {
-		b.screen.message("<--", text)
+		b.trace.message(back, text)
 	}
 	b.text = nil
 }

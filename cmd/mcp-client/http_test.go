@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"example.com/mcp"
 )
@@ -30,15 +31,15 @@ func overHTTP(t *testing.T, s *mcp.Server) []string {
 // The trace shows messages and the end of the session, and no secret: no header, no
 // query, no session id.
 func TestTraceHTTP(t *testing.T) {
-	const messages = `--> {"jsonrpc":"2.0","id":2,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"sampling":{},"elicitation":{"form":{},"url":{}}},"clientInfo":{"name":"mcp-client","title":"Command-line client","version":"1.0.0"}}}
-<-- {"jsonrpc":"2.0","id":2,"result":{"protocolVersion":"2025-11-25",`
-	const call = `--> {"jsonrpc":"2.0","id":6,"method":"tools/call","params":{"_meta":{"progressToken":6},"name":"log","arguments":{}}}
-<-- {"jsonrpc":"2.0","method":"notifications/message","params":{"level":"error","data":{"msg":"large"}}}
-<-- {"jsonrpc":"2.0","id":6,"result":{"content":[{"type":"text","text":"logged"}]}}
+	const messages = `--> #2 initialize {"protocolVersion":"2025-11-25","capabilities":{"sampling":{},"elicitation":{"form":{},"url":{}}},"clientInfo":{"name":"mcp-client","title":"Command-line client","version":"1.0.0"}}
+<-- #2 initialize result {"protocolVersion":"2025-11-25",`
+	const call = `--> #6 tools/call {"_meta":{"progressToken":6},"name":"log","arguments":{}}
+<-- notifications/message {"level":"error","data":{"msg":"large"}}
+<-- #6 tools/call result {"content":[{"type":"text","text":"logged"}]}
 `
 	for i, url := range overHTTP(t, newTestServer(&watcher{}, mcp.Revisions()[1:]...)) {
 		tr := new(trial).with(dial).run("-trace", "-q", "-header", "X-Key: secret", "call", "log", url+"?key=secret")
-		got := tr.stderr.String()
+		got := untimed(tr.stderr.String())
 		// What listens to the server is written by another goroutine.
 		lines := regexp.MustCompile(`(?m)^(--> \((GET|DELETE)\)|<-- \(.*\))\n`).ReplaceAllString(got, "")
 		if tr.code != exitOK || !strings.Contains(lines, messages) || !strings.HasSuffix(lines, call) {
@@ -61,11 +62,11 @@ func TestTracedBody(t *testing.T) {
 	for _, end := range []string{"\n", "\r\n", "\r"} {
 		var out buffer
 		text := strings.ReplaceAll(": hi\n\nid: 1\ndata:\n\ndata: {\ndata:}\n\nevent: message\ndata: []\n\nevent: endpoint\ndata: secret\n\ndata: unfinished\n", "\n", end)
-		b := &tracedBody{ReadCloser: io.NopCloser(strings.NewReader(text)), screen: &screen{w: &out}, events: true}
+		b := &tracedBody{ReadCloser: io.NopCloser(strings.NewReader(text)), trace: &trace{screen: &screen{w: &out}, start: time.Now()}, events: true}
 		if _, err := io.ReadAll(b); err != nil {
 			t.Error(err)
 		}
-		if got, want := out.String(), "<-- {\\x0a}\n<-- []\n<-- (event endpoint)\n"; got != want {
+		if got, want := untimed(out.String()), "<-- {\\x0a}\n<-- []\n<-- (event endpoint)\n"; got != want {
 			t.Errorf("%q: got %q, want %q", end, got, want)
 		}
 	}

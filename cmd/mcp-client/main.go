@@ -84,9 +84,16 @@ var clientInfo = &mcp.Implementation{Name: "mcp-client", Title: "Command-line cl
 type program struct {
 	flags
 	stdout   io.Writer
-	terminal bool    // stdout is a terminal
-	screen   *screen // stderr
+	terminal bool       // stdout is a terminal
+	colour   bool       // likewise, and colours are wanted
+	width    func() int // of the terminal in columns; nil: 80
+	folder   string     // where media are kept
+	screen   *screen    // stderr
+	tracing  *trace     // nil: the wire is not shown
 	person   *person
+	server   string // what to call it, besides what it calls itself
+	updates  inbox
+	visits   visits
 	signals  <-chan os.Signal
 	// dial makes the way to the server from a command or a URL.
 	dial func(p *program, target []string) (mcp.Transport, error)
@@ -98,9 +105,9 @@ type program struct {
 type flags struct {
 	help    bool
 	json    bool
-	trace   bool
 	yes     bool
 	quiet   bool
+	sampler string
 	level   string
 	output  string
 	timeout time.Duration
@@ -121,8 +128,6 @@ type command struct {
 	run   func(ctx context.Context, j *job) error
 	alone func(ctx context.Context, p *program) error
 	apart func(ctx context.Context, p *program, server string) error
-	// listen adds what else is wanted from the server.
-	listen func(p *program, o *mcp.ClientOptions)
 }
 
 // A job is a subcommand at work on a session.
@@ -130,6 +135,7 @@ type job struct {
 	*program
 	cs   *mcp.ClientSession
 	args []string
+	rows [][]string // of the table that is to be printed
 }
 
 const anyNumber = 1 << 30
@@ -144,7 +150,7 @@ var commands = []command{
 	{name: "prompts", help: "list the prompts", run: prompts},
 	{name: "prompt", args: "NAME [KEY=VALUE…]", help: "get a prompt", min: 1, max: anyNumber, run: prompt},
 	{name: "complete", args: "REF ARG VALUE [KEY=VALUE…]", help: "suggest values for an argument; REF is prompt:NAME or a URI template, KEY=VALUE the arguments that are known", min: 3, max: anyNumber, run: complete},
-	{name: "watch", args: "URI", help: "tell of updates of a resource until interrupted", min: 1, max: 1, run: watch, listen: listenForUpdates},
+	{name: "watch", args: "URI", help: "tell of updates of a resource, and what they change, until interrupted", min: 1, max: 1, run: watch},
 	{name: "logout", help: "give up the tokens for a server, here and at its authorization server", apart: logout},
 	{name: "demo", help: "build the folder server of this module and show every feature with it", alone: runDemo},
 }
@@ -155,12 +161,16 @@ func main() {
 	p := &program{
 		stdout:   os.Stdout,
 		terminal: isTerminal(os.Stdout),
-		screen:   &screen{w: os.Stderr, terminal: isTerminal(os.Stderr)},
-		person:   &person{open: openTerminal},
-		signals:  signals,
-		dial:     dial,
-		config:   os.UserConfigDir,
-		browse:   mcp.OpenBrowser,
+		colour:   isTerminal(os.Stdout) && colourful(os.Getenv),
+		width:    columns(os.Stdout),
+		folder:   ".",
+		screen: &screen{w: os.Stderr, terminal: isTerminal(os.Stderr) && obeys(os.Getenv),
+			colour: isTerminal(os.Stderr) && colourful(os.Getenv), width: columns(os.Stderr)},
+		person:  &person{open: openTerminal},
+		signals: signals,
+		dial:    dial,
+		config:  os.UserConfigDir,
+		browse:  mcp.OpenBrowser,
 	}
 	os.Exit(p.run(os.Args[1:]))
 }
@@ -247,9 +257,6 @@ func (p *program) do(ctx context.Context, args []string) error {
 	if err != nil {
 		return err
 	}
-	if cmd.listen != nil {
-		cmd.listen(p, o)
-	}
 	t, err := p.dial(p, target)
 	if err != nil {
 		return err
@@ -268,7 +275,7 @@ func (p *program) do(ctx context.Context, args []string) error {
 			return err
 		}
 	}
-	err = cmd.run(ctx, &job{p, cs, args})
+	err = cmd.run(ctx, &job{program: p, cs: cs, args: args})
 	p.screen.progress("")
 	return err
 }
@@ -358,7 +365,7 @@ func (p *program) flagSet(headerErr *error) *flag.FlagSet {
 	fs.BoolVar(&p.help, "help", false, "likewise")
 	fs.StringVar(&p.clientID, "client-id", "", "log in as the client `ID`, which was registered with the authorization server beforehand")
 	fs.StringVar(&p.secretFile, "client-secret-file", "", "the secret of that client is in `FILE`")
-	fs.BoolVar(&p.noBrowser, "no-browser", false, "log in with a browser on another machine: show the page's URL, and ask for the one it leads to")
+	fs.BoolVar(&p.noBrowser, "no-browser", false, "open no browser here: show the URL of a page; when logging in, ask for the one it leads to")
 	fs.Func("scope", "ask also for `SCOPE` when logging in; may be given several times", func(scope string) error {
 		p.scopes = append(p.scopes, strings.Fields(scope)...)
 		return nil
@@ -381,8 +388,9 @@ func (p *program) flagSet(headerErr *error) *flag.FlagSet {
 	})
 	fs.BoolVar(&p.asTask, "task", false, "let the call be a task, if the server makes it one, and print its id, for tasks; the tasks of a server that is a command usually end with it")
 	fs.DurationVar(&p.timeout, "timeout", 0, "how long each request may take, such as 30s; 0: an hour, and 5 minutes without a sign of life")
-	fs.BoolVar(&p.trace, "trace", false, "show on stderr what goes over the wire")
-	fs.BoolVar(&p.yes, "yes", false, "accept every elicitation, with the defaults of its form, and log in where that is wanted")
+	fs.StringVar(&p.sampler, "sampler", "", "let the shell `COMMAND` be the model: it gets the request as JSON on stdin and prints the result as JSON; you approve both")
+	fs.Var(traceFlag{p}, "trace", "show on stderr what goes over the wire, without secrets; long texts are cut, but for -trace=full")
+	fs.BoolVar(&p.yes, "yes", false, "ask nothing: accept every form with its defaults and every page to visit, which is shown but not opened; let -sampler answer; log in where that is wanted")
 	return fs
 }
 
@@ -424,7 +432,8 @@ func dial(p *program, target []string) (mcp.Transport, error) {
 	if isURL(target[0]) {
 		return p.httpTransport(target[0])
 	}
-	p.note("starting: " + shellText(target))
+	p.server = shellText(target)
+	p.note("starting: " + p.server)
 	return p.commandTransport(exec.Command(target[0], target[1:]...)), nil
 }
 
@@ -434,8 +443,8 @@ func (p *program) commandTransport(cmd *exec.Cmd) *mcp.CommandTransport {
 
 // wrap shows what goes over a connection, if that is wanted.
 func (p *program) wrap(c mcp.Conn) mcp.Conn {
-	if p.trace {
-		return &tracer{c, p.screen}
+	if p.tracing != nil {
+		return &tracer{c, p.tracing}
 	}
 	return c
 }

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -195,6 +196,9 @@ type trial struct {
 	w        watcher
 	typed    string // by the person; "": there is none
 	terminal bool
+	colour   bool
+	width    int    // of the terminal; 0: nobody knows
+	folder   string // for media; "": one that does not exist
 	signals  chan os.Signal
 	dial     func(*program, []string) (mcp.Transport, error) // nil: to the test server
 	hear     func(text string)                               // gets what is written to stdout and stderr
@@ -208,7 +212,9 @@ type trial struct {
 }
 
 func (tr *trial) run(line ...string) *trial {
-	p := &program{stdout: tr.heard(&tr.stdout), terminal: tr.terminal, screen: &screen{w: tr.heard(&tr.stderr), terminal: tr.terminal},
+	width := func() int { return tr.width }
+	p := &program{stdout: tr.heard(&tr.stdout), terminal: tr.terminal, colour: tr.colour, width: width, folder: tr.folder,
+		screen:  &screen{w: tr.heard(&tr.stderr), terminal: tr.terminal, colour: tr.colour, width: width},
 		signals: tr.signals, dial: tr.dial,
 		person: &person{open: func() (io.Reader, io.Writer, error) {
 			if tr.typed == "" {
@@ -402,6 +408,7 @@ func TestCommandLine(t *testing.T) {
 		{"-wrong tools -- x", "flag provided but not defined: -wrong; mcp-client -h tells more"},
 		{"tools -wrong -- x", "flag provided but not defined: -wrong; mcp-client -h tells more"},
 		{"tools -timeout soon -- x", `invalid value "soon" for flag -timeout: parse error; mcp-client -h tells more`},
+		{"tools -trace=loud -- x", `invalid boolean value "loud" for -trace: want -trace or -trace=full; mcp-client -h tells more`},
 		{"tools -timeout -1s -- x", "-timeout must not be negative"},
 		{"tools -level loud -- x", `-level must be one of debug, info, notice, warning, error, critical, alert, emergency, not "loud"`},
 		{"http://h/mcp", "which subcommand? mcp-client -h lists them"},
@@ -497,27 +504,41 @@ func TestOutputFile(t *testing.T) {
 }
 
 func TestTrace(t *testing.T) {
-	const open = `--> {"jsonrpc":"2.0","id":1,"method":"server/discover","params":{` + clientMeta + `}}}` + "\n<-- "
-	const sum = `"content":[{"type":"text","text":"{\"sum\":3}"}],"structuredContent":{"sum":3}}}` + "\n<-- (EOF)\n"
+	const open = `--> #1 server/discover {` + clientMeta + `}}` + "\n<-- #1 server/discover "
+	const sum = `"content":[{"type":"text","text":"{\"sum\":3}"}],"structuredContent":{"sum":3}}` + "\n<-- (EOF)\n"
 	for _, c := range []struct {
 		speaks []string
 		begin  string
 		end    string
 	}{
-		{nil, open + `{"jsonrpc":"2.0","id":1,"result":{"resultType":"complete",`,
-			`--> {"jsonrpc":"2.0","id":8,"method":"tools/call","params":{"_meta":{…,"progressToken":8},"name":"sum","arguments":{}}}` + "\n" +
-				`<-- {"jsonrpc":"2.0","id":8,"result":{"resultType":"complete","_meta":{…},` + sum},
-		{mcp.Revisions()[1:], open + `{"jsonrpc":"2.0","id":1,"error":{"code":-32601,"message":"method \"server/discover\" not found"}}` + "\n" +
-			`--> {"jsonrpc":"2.0","id":2,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{"sampling":{},"elicitation":{"form":{},"url":{}}},` +
-			`"clientInfo":{"name":"mcp-client","title":"Command-line client","version":"1.0.0"}}}` + "\n<-- ",
-			`--> {"jsonrpc":"2.0","id":8,"method":"tools/call","params":{"_meta":{"progressToken":8},"name":"sum","arguments":{}}}` + "\n" +
-				`<-- {"jsonrpc":"2.0","id":8,"result":{` + sum},
+		{nil, open + `result {"resultType":"complete",`,
+			`--> #8 tools/call {"_meta":{…,"progressToken":8},"name":"sum","arguments":{}}` + "\n" +
+				`<-- #8 tools/call result {"resultType":"complete","_meta":{…},` + sum},
+		{mcp.Revisions()[1:], open + `error {"code":-32601,"message":"method \"server/discover\" not found"}` + "\n" +
+			`--> #2 initialize {"protocolVersion":"2025-11-25","capabilities":{"sampling":{},"elicitation":{"form":{},"url":{}}},` +
+			`"clientInfo":{"name":"mcp-client","title":"Command-line client","version":"1.0.0"}}` + "\n<-- #2 initialize result ",
+			`--> #8 tools/call {"_meta":{"progressToken":8},"name":"sum","arguments":{}}` + "\n" +
+				`<-- #8 tools/call result {` + sum},
 	} {
-		got := (&trial{speaks: c.speaks}).run("-trace", "-q", "call", "sum", "--", "x").stderr.String()
+		got := untimed((&trial{speaks: c.speaks}).run("-trace", "-q", "call", "sum", "--", "x").stderr.String())
 		if !strings.HasPrefix(got, c.begin) || !strings.HasSuffix(got, c.end) {
 			t.Errorf("the trace is:\n%s\nwant it to begin with:\n%s\nand to end with:\n%s", got, c.begin, c.end)
 		}
 	}
+	long := "text=" + strings.Repeat("x", 500)
+	for _, c := range []struct {
+		flag string
+		all  bool
+	}{{"-trace", false}, {"-trace=full", true}} {
+		if got := new(trial).run(c.flag, "call", "echo", long, "--", "x").stderr.String(); strings.Contains(got, long[5:]) != c.all {
+			t.Errorf("%s: the trace is:\n%s", c.flag, got)
+		}
+	}
+}
+
+// untimed is a trace without the times of its lines.
+func untimed(trace string) string {
+	return regexp.MustCompile(`(?m)^ +\d+\.\d{3}s `).ReplaceAllString(trace, "")
 }
 
 // A terminal gets no control sequence that a server made, and one line of progress.
@@ -528,7 +549,7 @@ func TestTerminal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tr := &trial{terminal: true, w: watcher{ended: make(chan error, 1)}}
 		tr.run("call", "slow", "-timeout", "1s", "--", "x")
-		const shown = "progress:  25% (1 of 4) hm\\x0d"
+		const shown = "[######--------------------]  25% (1 of 4) hm\\x0d"
 		if got, want := tr.stderr.String(), shown+eraseLine+"mcp-client: "; !strings.HasPrefix(got, want) {
 			t.Errorf("stderr %q, want %q", got, want)
 		}
@@ -594,7 +615,7 @@ func TestWatch(t *testing.T) {
 	(&trial{speaks: mcp.Revisions()[1:]}).run("watch", "test:///nothing/here", "--", "x").
 		is(t, exitProtocol, "", "mcp-client: resources/subscribe: resource not found (code -32002)\n")
 	new(trial).run("watch", "test:///nothing/here", "--", "x").
-		is(t, exitConnection, "", `mcp-client: subscriptions/listen: the server does not let resource "test:///nothing/here" be followed`+"\n")
+		is(t, exitProtocol, "", `mcp-client: the server does not offer updates of resource "test:///nothing/here"`+"\n")
 }
 
 func TestWatchLost(t *testing.T) {

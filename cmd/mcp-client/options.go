@@ -7,7 +7,6 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 
 	"example.com/mcp"
@@ -23,14 +22,17 @@ func (p *program) options() (*mcp.ClientOptions, error) {
 		return func(context.Context, *mcp.ClientSession) { p.note("the server's list of " + list + " has changed") }
 	}
 	return &mcp.ClientOptions{
-		Elicit:           p.elicit,
-		Visit:            p.visit,
-		Sample:           p.sample,
-		Roots:            roots,
-		ToolsChanged:     changed("tools"),
-		PromptsChanged:   changed("prompts"),
-		ResourcesChanged: changed("resources"),
-		LoggingMessage:   p.log,
+		Elicit:              p.elicit,
+		Visit:               p.visit,
+		ElicitationComplete: p.visited,
+		Sample:              p.sample,
+		SampleTools:         p.sampler != "",
+		Roots:               roots,
+		ToolsChanged:        changed("tools"),
+		PromptsChanged:      changed("prompts"),
+		ResourcesChanged:    changed("resources"),
+		ResourceUpdated:     p.updates.put,
+		LoggingMessage:      p.log,
 		SessionRenewed: func(context.Context, *mcp.ClientSession) {
 			p.note("the server had ended the session; there is a new one")
 		},
@@ -73,7 +75,7 @@ func (p *program) log(_ context.Context, _ *mcp.ClientSession, m *mcp.LoggingMes
 	if p.quiet && p.level == "" {
 		return
 	}
-	text := "[" + string(m.Level) + "] "
+	text := " "
 	if m.Logger != "" {
 		text += m.Logger + ": "
 	}
@@ -81,44 +83,20 @@ func (p *program) log(_ context.Context, _ *mcp.ClientSession, m *mcp.LoggingMes
 	if json.Unmarshal(m.Data, &plain) != nil {
 		plain = string(m.Data)
 	}
-	p.screen.line(text + plain)
+	p.screen.spans(span{styleOf(m.Level), "[" + string(m.Level) + "]"}, span{text: text + plain})
 }
 
-// progress shows how far a call is.
-func (p *program) progress(r mcp.Progress) {
-	if p.quiet {
-		return
+// styleOf is how a level of log messages looks.
+func styleOf(level mcp.LoggingLevel) string {
+	switch level {
+	case "debug":
+		return dim
+	case "info", "notice":
+		return cyan
+	case "warning":
+		return yellow
+	case "error":
+		return red
 	}
-	number := func(x float64) string { return strconv.FormatFloat(x, 'f', -1, 64) }
-	text := "progress: " + number(r.Value)
-	if r.Total > 0 {
-		text = fmt.Sprintf("progress: %3.0f%% (%s of %s)", 100*r.Value/r.Total, number(r.Value), number(r.Total))
-	}
-	if r.Message != "" {
-		text += " " + r.Message
-	}
-	p.screen.progress(text)
-}
-
-// A tracer shows what goes over a connection.
-type tracer struct {
-	mcp.Conn
-	screen *screen
-}
-
-func (t *tracer) Read() ([]byte, error) {
-	data, err := t.Conn.Read()
-	if err != nil {
-		t.screen.line("<-- (" + err.Error() + ")")
-	} else {
-		t.screen.message("<--", data)
-	}
-	return data, err
-}
-
-func (t *tracer) Write(messages ...[]byte) error {
-	for _, m := range messages {
-		t.screen.message("-->", m)
-	}
-	return t.Conn.Write(messages...)
+	return bold + ";" + red
 }

@@ -63,9 +63,13 @@ func (q *person) begin(ctx context.Context) (end func(), err error) {
 	}
 }
 
+const maxTyped = 1 << 20 // bytes of a line
+
 func (q *person) listen(in io.Reader) {
 	defer close(q.lines)
-	for s := bufio.NewScanner(in); s.Scan(); {
+	s := bufio.NewScanner(in)
+	s.Buffer(nil, maxTyped)
+	for s.Scan() {
 		q.lines <- s.Text()
 	}
 }
@@ -75,9 +79,15 @@ func (q *person) say(format string, args ...any) {
 	fmt.Fprintln(q.out, oneLine(fmt.Sprintf(format, args...)))
 }
 
-// ask shows a prompt and returns the line that is typed. The end of input dismisses
-// the question.
+// ask shows a prompt and returns the line that is typed, without the spaces around it. The
+// end of input dismisses the question.
 func (q *person) ask(ctx context.Context, prompt string) (string, error) {
+	line, err := q.line(ctx, prompt)
+	return strings.TrimSpace(line), err
+}
+
+// line is ask for a line as it is typed.
+func (q *person) line(ctx context.Context, prompt string) (string, error) {
 	fmt.Fprint(q.out, oneLine(prompt))
 	select {
 	case line, ok := <-q.lines:
@@ -85,7 +95,7 @@ func (q *person) ask(ctx context.Context, prompt string) (string, error) {
 			fmt.Fprintln(q.out)
 			return "", errDismissed
 		}
-		return strings.TrimSpace(line), nil
+		return line, nil
 	case <-ctx.Done():
 		fmt.Fprintln(q.out)
 		return "", context.Cause(ctx)
@@ -142,7 +152,7 @@ func (p *program) elicit(ctx context.Context, cs *mcp.ClientSession, q *mcp.Elic
 	}
 	var content []byte
 	err := p.sitting(ctx, func() (err error) {
-		p.person.introduce(cs, q.Message)
+		p.introduce(cs, q.Message)
 		content, err = p.person.fill(ctx, q.RequestedSchema)
 		return err
 	})
@@ -167,42 +177,15 @@ func (p *program) defaults(q *mcp.ElicitParams) ([]byte, error) {
 	return content, nil
 }
 
-func (q *person) introduce(cs *mcp.ClientSession, message string) {
+// introduce tells who asks. What a server says of itself and of what it wants is shown
+// indented, so that it cannot pass for words of this program.
+func (p *program) introduce(cs *mcp.ClientSession, message string) {
 	who := cs.ServerInfo()
-	q.say("The server %s %s asks:", who.Name, who.Version)
-	for line := range strings.Lines(message) {
-		q.say("  %s", strings.TrimRight(line, "\r\n"))
+	name := who.Name + " " + who.Version
+	if p.server != "" {
+		name += " (" + p.server + ")"
 	}
-}
-
-// sample answers a question to the model: this program has none, so that the person
-// answers. Nothing typed is a refusal.
-func (p *program) sample(ctx context.Context, cs *mcp.ClientSession, q *mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) {
-	var text string
-	err := p.sitting(ctx, func() (err error) {
-		p.person.introduce(cs, fmt.Sprintf("a model to go on, with at most %d tokens.", q.MaxTokens))
-		if q.SystemPrompt != "" {
-			p.person.block("system", q.SystemPrompt)
-		}
-		for _, m := range q.Messages {
-			for _, c := range m.Content {
-				p.person.block(string(m.Role), describe(c))
-			}
-		}
-		text, err = p.person.ask(ctx, "Your answer in place of a model (nothing refuses): ")
-		return err
-	})
-	if p.person.err != nil {
-		p.screen.line(fmt.Sprintf("sampling refused, since %v", p.person.err))
-	}
-	switch {
-	case p.person.err != nil, errors.Is(err, errDismissed), err == nil && text == "":
-		return nil, mcp.Errorf(mcp.CodeUserRejected, "User rejected sampling request")
-	case err != nil:
-		return nil, err
-	}
-	return &mcp.CreateMessageResult{Role: mcp.RoleAssistant, Content: []mcp.Content{&mcp.TextContent{Text: text}},
-		Model: "person", StopReason: "endTurn"}, nil
+	p.person.block("The server "+name+" asks", message)
 }
 
 // block shows some lines under a heading.
@@ -211,32 +194,4 @@ func (q *person) block(heading, text string) {
 	for line := range strings.Lines(text) {
 		q.say("  %s", strings.TrimRight(line, "\r\n"))
 	}
-}
-
-// visit asks whether to open a URL. This program never opens one: it prints what the
-// person agreed to.
-func (p *program) visit(ctx context.Context, cs *mcp.ClientSession, q *mcp.ElicitParams) (*mcp.ElicitResult, error) {
-	if err := q.SafeToOpen(); err != nil {
-		p.screen.line(fmt.Sprintf("declined: %v", err))
-		return answer(nil, errDeclined)
-	}
-	if p.yes {
-		p.screen.line("open this URL: " + q.URL)
-		return answer(nil, nil)
-	}
-	err := p.sitting(ctx, func() error {
-		p.person.introduce(cs, q.Message)
-		p.person.say("  It wants you to visit %s", hostOf(q.URL))
-		p.person.say("  URL: %s", q.URL)
-		if _, err := p.person.choose(ctx, "Visit it? y yes, d no, c cancel: ", "y"); err != nil {
-			return err
-		}
-		p.person.say("Open this URL in your browser: %s", q.URL)
-		return nil
-	})
-	if p.person.err != nil {
-		p.screen.line(fmt.Sprintf("declined, since %v (-yes accepts): visit %s", p.person.err, q.URL))
-		err = errDeclined
-	}
-	return answer(nil, err)
 }

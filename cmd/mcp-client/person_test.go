@@ -36,18 +36,18 @@ func TestFormShown(t *testing.T) {
 Enter a value for each field. d declines, c cancels; in quotes they are values.
 Your name (string, default "Ada")
 > age (integer, 4 to 9)
->   age: want a number, got a string
+>   want a number, not "ten"
 >   age: 10 is more than 9
 > ok (y or n, default true)
 > pet (number of one)
   1. Cat (c)
   2. Dog (d)
->   pet: "3" is not one of ["c" "d"]
+>   want a number from 1 to 2, not "3"
 > days (numbers of some, with commas, default ["tu"])
   1. mo
   2. tu
   3. we
->   days: "9" is not one of ["mo" "tu" "we"]
+>   want a number from 1 to 3, not "9"
 > This will be sent: {"age":5,"days":["tu"],"name":"Ada","ok":true,"pet":"c"}
 Send it? y yes, r again, d decline, c cancel: `
 	if got := tr.screen.String(); got != want {

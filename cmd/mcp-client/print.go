@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"os"
 	"reflect"
 	"strings"
 
@@ -50,10 +49,13 @@ func (p *program) printJSON(v any) error {
 	return err
 }
 
-// content prints blocks of content, each on lines of its own.
+// content prints blocks of content, each on lines of its own. Media may be kept.
 func (p *program) content(blocks ...mcp.Content) error {
 	for _, c := range blocks {
 		text := describe(c)
+		if m := mediumOf(c); m != nil {
+			text = p.kept(m)
+		}
 		if !strings.HasSuffix(text, "\n") {
 			text += "\n"
 		}
@@ -66,19 +68,15 @@ func (p *program) content(blocks ...mcp.Content) error {
 
 // describe is a block as text; what is no text is told of in a line.
 func describe(c mcp.Content) string {
+	if m := mediumOf(c); m != nil {
+		return m.text("")
+	}
 	switch c := c.(type) {
 	case *mcp.TextContent:
 		return c.Text
-	case *mcp.ImageContent:
-		return binaryLine("image", c.MIMEType, c.Data)
-	case *mcp.AudioContent:
-		return binaryLine("audio", c.MIMEType, c.Data)
 	case *mcp.ResourceLink:
 		return oneLine(strings.TrimSpace("[resource " + c.URI + " " + c.MIMEType + "]"))
 	case *mcp.EmbeddedResource:
-		if !c.Resource.Blob.IsZero() {
-			return binaryLine("resource "+c.Resource.URI, c.Resource.MIMEType, c.Resource.Blob)
-		}
 		return oneLine("[resource "+c.Resource.URI+"]") + "\n" + c.Resource.Text
 	case *mcp.ToolUseContent:
 		return oneLine("[tool use " + c.Name + " " + string(c.Input) + "]")
@@ -88,51 +86,6 @@ func describe(c mcp.Content) string {
 		return oneLine("[" + c.Type + "]")
 	}
 	return ""
-}
-
-func binaryLine(kind, mimeType string, data mcp.Base64) string {
-	raw, err := data.Bytes()
-	if err != nil {
-		return oneLine(fmt.Sprintf("[%s %s, which is no base64]", kind, mimeType))
-	}
-	return oneLine(fmt.Sprintf("[%s %s %d bytes]", kind, mimeType, len(raw)))
-}
-
-// save writes the first binary data of a result to the file of -o, if there is one.
-func (p *program) save(binary []mcp.Base64) error {
-	if p.output == "" {
-		return nil
-	}
-	for _, data := range binary {
-		if data.IsZero() {
-			continue
-		}
-		raw, err := data.Bytes()
-		if err != nil {
-			return fmt.Errorf("%w: binary data: %w", mcp.ErrInvalidResponse, err)
-		}
-		if err := os.WriteFile(p.output, raw, 0o644); err != nil {
-			return usagef("-o: %v", err)
-		}
-		p.note(fmt.Sprintf("wrote %d bytes to %s", len(raw), p.output))
-		return nil
-	}
-	return usagef("-o: nothing in the result is binary, so that %s is not written", p.output)
-}
-
-// binaryOf lists the binary data in blocks of content.
-func binaryOf(blocks []mcp.Content) (list []mcp.Base64) {
-	for _, c := range blocks {
-		switch c := c.(type) {
-		case *mcp.ImageContent:
-			list = append(list, c.Data)
-		case *mcp.AudioContent:
-			list = append(list, c.Data)
-		case *mcp.EmbeddedResource:
-			list = append(list, c.Resource.Blob)
-		}
-	}
-	return list
 }
 
 // sameJSON reports whether text is the JSON value.

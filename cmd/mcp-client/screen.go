@@ -1,12 +1,12 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
 	"strings"
 	"sync"
+	"time"
 	"unicode"
 	"unicode/utf8"
 )
@@ -14,101 +14,103 @@ import (
 // A screen is stderr: lines, and one line of progress that overwrites itself where
 // it is a terminal. Lines are made safe, whoever wrote them.
 type screen struct {
-	terminal bool
+	terminal bool       // it obeys control sequences
+	colour   bool       // likewise, and colours are wanted
+	width    func() int // in columns; nil: 80
 
 	mu      sync.Mutex // guards the fields below
 	w       io.Writer
-	current string            // the line of progress that is shown
-	held    bool              // the person is asked something: no progress
-	said    map[string]string // by key; what the last message that has such a member says
+	current string      // the line of progress that is shown
+	drawn   time.Time   // when
+	next    string      // the line of progress that is to be shown
+	timer   *time.Timer // which shows it; nil: there is none
+	held    bool        // the person is asked something: no progress
 }
 
-const eraseLine = "\r\x1b[K"
+const (
+	eraseLine = "\r\x1b[K"
+	redraw    = 100 * time.Millisecond // between two lines of progress on a terminal
+)
+
+// A span is a part of a line, in a style.
+type span struct{ style, text string }
 
 // line shows a line.
-func (s *screen) line(text string) {
+func (s *screen) line(text string) { s.spans(span{text: text}) }
+
+// spans shows a line of several styles. A line of progress stays below it.
+func (s *screen) spans(parts ...span) {
+	var b strings.Builder
+	for _, p := range parts {
+		b.WriteString(paint(s.colour, p.style, oneLine(p.text)))
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.lineLocked(text)
+	progress := s.current
+	s.showLocked("")
+	fmt.Fprintln(s.w, b.String())
+	s.showLocked(progress)
 }
 
-func (s *screen) lineLocked(text string) {
-	s.eraseLocked()
-	fmt.Fprintln(s.w, oneLine(text))
-}
-
-// repeated are the members that every message has from 2026-07-28 on.
-var repeated = []string{"clientCapabilities", "clientInfo", "protocolVersion", "serverInfo"}
-
-// message shows a message that goes over the wire. Of what every message says, "…" stands
-// for what is said as before.
-func (s *screen) message(way string, data []byte) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.lineLocked(way + " " + s.newsLocked(string(data)))
-}
-
-func (s *screen) newsLocked(text string) string {
-	const place = "\x00" // which is in no JSON
-	if strings.Contains(text, place) {
-		return text
-	}
-	if s.said == nil {
-		s.said = map[string]string{}
-	}
-	for _, name := range repeated {
-		key := `"io.modelcontextprotocol/` + name + `":`
-		before, after, found := strings.Cut(text, key)
-		d := json.NewDecoder(strings.NewReader(after))
-		if !found || d.Decode(new(json.RawMessage)) != nil {
-			continue
-		}
-		value, rest := after[:d.InputOffset()], after[d.InputOffset():]
-		if s.said[name] == value {
-			text = before + place + rest
-		}
-		s.said[name] = value
-	}
-	for strings.Contains(text, place+","+place) {
-		text = strings.Replace(text, place+","+place, place, 1)
-	}
-	return strings.ReplaceAll(text, place, "…")
-}
-
-// progress shows progress; "" ends it.
+// progress shows how far something is; "" ends it. On a terminal it overwrites what it
+// showed before, but not more often than one can see.
 func (s *screen) progress(text string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	text = oneLine(text)
-	switch {
-	case !s.terminal && text != "":
-		fmt.Fprintln(s.w, text)
-	case !s.terminal || s.held:
-	default:
-		s.eraseLocked()
-		if runes := []rune(text); len(runes) > maxProgress {
-			text = string(runes[:maxProgress-1]) + "…" // a line that wraps could not be erased
+	if !s.terminal {
+		if text != "" {
+			fmt.Fprintln(s.w, text)
 		}
-		fmt.Fprint(s.w, text)
-		s.current = text
+		return
+	}
+	s.next = text
+	switch wait := redraw - time.Since(s.drawn); {
+	case text == "" || s.held:
+		s.nextLocked()
+	case s.timer != nil:
+	case wait > 0:
+		s.timer = time.AfterFunc(wait, func() {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.nextLocked()
+		})
+	default:
+		s.nextLocked()
 	}
 }
 
-const maxProgress = 79
+// nextLocked shows the line of progress that is to be shown, if there may be one.
+func (s *screen) nextLocked() {
+	if s.timer != nil {
+		s.timer.Stop()
+		s.timer = nil
+	}
+	if s.held {
+		s.next = ""
+	}
+	s.showLocked(clip(s.next, s.columns()-1)) // a line that wraps could not be erased
+	s.drawn, s.next = time.Now(), ""
+}
 
-func (s *screen) eraseLocked() {
+// showLocked shows a line of progress in place of the one there is.
+func (s *screen) showLocked(text string) {
 	if s.current != "" {
 		fmt.Fprint(s.w, eraseLine)
-		s.current = ""
 	}
+	fmt.Fprint(s.w, text)
+	s.current = text
 }
+
+func (s *screen) columns() int { return columnsOf(s.width) }
 
 // hold keeps progress away while the person is asked something.
 func (s *screen) hold(on bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.eraseLocked()
-	s.held = on
+	if s.held = on; on {
+		s.nextLocked()
+	}
 }
 
 // isTerminal reports whether f is a terminal.

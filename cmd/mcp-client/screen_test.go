@@ -4,6 +4,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 )
 
 func TestEscape(t *testing.T) {
@@ -36,27 +38,46 @@ func TestPrintJSONEscapes(t *testing.T) {
 	}
 }
 
-// A terminal has one line of progress, which everything else erases first.
+// A terminal has one line of progress, which all else erases first, and which is shown
+// again below it. It changes ten times a second at most.
 func TestScreen(t *testing.T) {
-	var b buffer
-	s := &screen{w: &b, terminal: true}
-	s.progress("one")
-	s.progress("two")
-	s.line("a line")
-	s.progress("three")
-	s.hold(true)
-	s.progress("unseen")
-	s.line("another")
-	s.hold(false)
-	s.progress(strings.Repeat("x", 100))
-	s.progress("")
-	want := "one" + eraseLine + "two" + eraseLine + "a line\nthree" + eraseLine + "another\n" +
-		strings.Repeat("x", 78) + "…" + eraseLine
-	if got := b.String(); got != want {
-		t.Errorf("%q, want %q", got, want)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		var b buffer
+		s := &screen{w: &b, terminal: true}
+		shown := func(what, want string) {
+			t.Helper()
+			if got := b.String(); got != want {
+				t.Errorf("%s: %q, want %q", what, got, want)
+			}
+			b = buffer{}
+		}
+		s.progress("one")
+		s.progress("two")
+		s.progress("three")
+		shown("too fast", "one")
+		time.Sleep(redraw)
+		synctest.Wait()
+		shown("the last of them", eraseLine+"three")
+		s.line("a line")
+		shown("a line", eraseLine+"a line\nthree")
+		s.progress("four")
+		s.hold(true)
+		s.progress("unseen")
+		s.line("another")
+		time.Sleep(redraw)
+		synctest.Wait()
+		shown("held", eraseLine+"another\n")
+		s.hold(false)
+		s.progress(strings.Repeat("x", 100))
+		shown("too long", strings.Repeat("x", 78)+"…")
+		s.progress("unseen")
+		s.progress("")
+		time.Sleep(redraw)
+		synctest.Wait()
+		shown("ended", eraseLine)
+	})
 	var plain buffer
-	s = &screen{w: &plain}
+	s := &screen{w: &plain}
 	s.progress("one")
 	s.hold(true)
 	s.progress("two")
@@ -66,26 +87,50 @@ func TestScreen(t *testing.T) {
 	}
 }
 
-// Of what each message says anew, the trace shows what is new.
-func TestMessages(t *testing.T) {
-	var b buffer
-	s := &screen{w: &b}
-	const who, other, same = `"io.modelcontextprotocol/clientInfo":{"name":"a"}`, `"io.modelcontextprotocol/clientInfo": {"name":"b}"}`, `"io.modelcontextprotocol/protocolVersion":"2026-07-28"`
-	for _, c := range []struct{ message, shown string }{
-		{`{"_meta":{` + who + `,` + same + `}}`, `{"_meta":{` + who + `,` + same + `}}`},
-		{`{"_meta":{` + who + `,` + same + `,"x":1}}`, `{"_meta":{…,"x":1}}`},
-		{`{"_meta":{` + same + `,"x":"…,…",` + who + `}}`, `{"_meta":{…,"x":"…,…",…}}`},
-		{`{"_meta":{` + other + `,` + same + `}}`, `{"_meta":{` + other + `,…}}`},
-		{`{"_meta":{` + other + `,` + same + `}}`, `{"_meta":{…}}`},
-		{`{"text":"` + strings.ReplaceAll(other, `"`, `\"`) + `"}`, `{"text":"` + strings.ReplaceAll(other, `"`, `\"`) + `"}`},
-		{`{"_meta":{"io.modelcontextprotocol/clientInfo":`, `{"_meta":{"io.modelcontextprotocol/clientInfo":`},
-		{"\x00" + other, `\x00` + other},
-	} {
-		s.message("-->", []byte(c.message))
-		if got, want := b.String(), "--> "+c.shown+"\n"; got != want {
-			t.Errorf("got %q, want %q", got, want)
+// Only this program sets styles: what foreign text has of them is escaped.
+func TestSpans(t *testing.T) {
+	for colour, want := range map[bool]string{true: "\x1b[31ma\\x1b[32mb\x1b[m\\x0ac\n", false: "a\\x1b[32mb\\x0ac\n"} {
+		var b buffer
+		(&screen{w: &b, colour: colour}).spans(span{red, "a\x1b[32mb"}, span{text: "\nc"})
+		if got := b.String(); got != want {
+			t.Errorf("%v: %q, want %q", colour, got, want)
 		}
-		b = buffer{}
+	}
+}
+
+func TestColours(t *testing.T) {
+	for _, c := range []struct {
+		term, noColor    string
+		obeys, colourful bool
+	}{
+		{"xterm", "", true, true},
+		{"xterm", "1", true, false},
+		{"dumb", "", false, false},
+	} {
+		env := func(name string) string { return map[string]string{"TERM": c.term, "NO_COLOR": c.noColor}[name] }
+		if obeys(env) != c.obeys || colourful(env) != c.colourful {
+			t.Errorf("TERM=%s NO_COLOR=%s: %v, %v", c.term, c.noColor, obeys(env), colourful(env))
+		}
+	}
+}
+
+func TestColumns(t *testing.T) {
+	t.Setenv("COLUMNS", "57")
+	if got := columns(os.Stdout)(); got != 57 {
+		t.Errorf("%d columns, want those of COLUMNS", got)
+	}
+	t.Setenv("COLUMNS", "wide")
+	null, err := os.Open(os.DevNull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer null.Close()
+	for _, c := range []struct{ got, want int }{
+		{columnsOf(columns(null)), 80}, {columnsOf(nil), 80}, {columnsOf(func() int { return 3 }), 10}, {columnsOf(func() int { return 1 << 20 }), 1000},
+	} {
+		if c.got != c.want {
+			t.Errorf("%d columns, want %d", c.got, c.want)
+		}
 	}
 }
 

@@ -248,7 +248,7 @@ func TestNoSecrets(t *testing.T) {
 			t.Errorf("no secret of the kind %s was seen", kind)
 		}
 	}
-	if all := strings.Join(printed, "\n"); !strings.Contains(all, `--> {"jsonrpc":"2.0","id":1,"method":"initialize"`) ||
+	if all := strings.Join(printed, "\n"); !strings.Contains(all, `--> #1 initialize {`) ||
 		!regexp.MustCompile(`msg="access was allowed" client=\S+ user=ada`).MatchString(all) || !strings.Contains(all, `msg="a sign-in failed"`) {
 		t.Errorf("too little was printed:\n%s", all)
 	}

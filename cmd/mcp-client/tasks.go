@@ -39,11 +39,21 @@ func tasks(ctx context.Context, j *job) error {
 	verb := verbs[j.args[0]]
 	switch {
 	case j.args[0] == "list" && len(j.args) == 1:
-		return list(j, j.cs.Tasks(ctx), j.task)
+		defer j.flush("TASK", "STATUS", "MESSAGE")
+		return list(j, j.cs.Tasks(ctx), j.listed)
 	case verb == nil || len(j.args) != 2:
 		return usagef("usage: mcp-client [flags] tasks list, or watch, result or cancel with the ID of a task")
 	}
 	return verb(ctx, j, j.cs.Task(j.args[1]))
+}
+
+// listed prints a task of the list.
+func (j *job) listed(t *mcp.Task) {
+	if j.terminal {
+		j.entry(t.TaskID, "", string(t.Status), t.StatusMessage)
+		return
+	}
+	j.task(t)
 }
 
 // task prints how a task is.

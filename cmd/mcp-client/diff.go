@@ -1,0 +1,145 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+const (
+	around     = 3         // lines that are the same, before and after a change
+	maxPairs   = 4_000_000 // of lines that are compared; beyond, what differs is replaced as a whole
+	maxChanged = 500       // lines of a diff that are shown
+)
+
+// An edit is a line of one text or both: '-' was in the first, '+' is in the second, ' '
+// is in both.
+type edit struct {
+	op   byte
+	line string
+}
+
+// diff tells how b differs from a, in the lines of a unified diff without its head; nil
+// if it does not.
+func diff(a, b string) (shown []string) {
+	list := edits(slices.Collect(strings.Lines(a)), slices.Collect(strings.Lines(b)))
+	changed := func(e edit) bool { return e.op != ' ' }
+	numbers := [2]int{} // of lines before the edit at done
+	for done := 0; ; {
+		i := slices.IndexFunc(list[done:], changed)
+		if i < 0 {
+			break
+		}
+		begin := max(done+i-around, done)
+		end := done + i + 1
+		for n := 0; end < len(list) && n <= 2*around; end++ {
+			if n++; changed(list[end]) {
+				n = 0
+			}
+		}
+		for trailing(list[begin:end]) > around {
+			end--
+		}
+		counted(&numbers, list[done:begin])
+		shown = append(shown, hunk(&numbers, list[begin:end])...)
+		done = end
+	}
+	if more := len(shown) - maxChanged; more > 0 {
+		shown = append(shown[:maxChanged], fmt.Sprintf(" … and %d lines more", more))
+	}
+	return shown
+}
+
+// trailing is the number of lines at the end that are the same in both.
+func trailing(list []edit) (n int) {
+	for n < len(list) && list[len(list)-1-n].op == ' ' {
+		n++
+	}
+	return n
+}
+
+// counted goes on with the numbers of lines of both texts.
+func counted(numbers *[2]int, list []edit) {
+	for _, e := range list {
+		if e.op != '+' {
+			numbers[0]++
+		}
+		if e.op != '-' {
+			numbers[1]++
+		}
+	}
+}
+
+// hunk is a part of a diff. The numbers are those of the lines before it, and become
+// those of its last ones.
+func hunk(numbers *[2]int, list []edit) []string {
+	before := *numbers
+	counted(numbers, list)
+	span := func(i int) string {
+		n := numbers[i] - before[i]
+		return fmt.Sprintf("%d,%d", before[i]+min(n, 1), n)
+	}
+	lines := []string{"@@ -" + span(0) + " +" + span(1) + " @@"}
+	for _, e := range list {
+		line, ended := strings.CutSuffix(e.line, "\n")
+		lines = append(lines, string(e.op)+line)
+		if !ended {
+			lines = append(lines, `\ No newline at the end`)
+		}
+	}
+	return lines
+}
+
+// edits makes b of a, with few edits.
+func edits(a, b []string) (list []edit) {
+	same := func(lines []string) {
+		for _, line := range lines {
+			list = append(list, edit{' ', line})
+		}
+	}
+	head := 0
+	for head < min(len(a), len(b)) && a[head] == b[head] {
+		head++
+	}
+	tail := 0
+	for tail < min(len(a), len(b))-head && a[len(a)-1-tail] == b[len(b)-1-tail] {
+		tail++
+	}
+	same(a[:head])
+	list = append(list, shortest(a[head:len(a)-tail], b[head:len(b)-tail])...)
+	same(a[len(a)-tail:])
+	return list
+}
+
+// shortest makes b of a with the fewest edits, if that is not too much work.
+func shortest(a, b []string) (list []edit) {
+	width := len(b) + 1
+	var common []int32 // common[i*width+j] lines can stay of a[i:] and b[j:]
+	if len(a)*len(b) <= maxPairs {
+		common = make([]int32, (len(a)+1)*width)
+		for i := len(a) - 1; i >= 0; i-- {
+			for j := len(b) - 1; j >= 0; j-- {
+				if a[i] == b[j] {
+					common[i*width+j] = common[(i+1)*width+j+1] + 1
+				} else {
+					common[i*width+j] = max(common[(i+1)*width+j], common[i*width+j+1])
+				}
+			}
+		}
+	}
+	i, j := 0, 0
+	for i < len(a) || j < len(b) {
+		switch {
+		case common != nil && i < len(a) && j < len(b) && a[i] == b[j]:
+			list = append(list, edit{' ', a[i]})
+			i, j = i+1, j+1
+		case i < len(a) && (j == len(b) || common == nil || common[(i+1)*width+j] >= common[i*width+j+1]):
+			list = append(list, edit{'-', a[i]})
+			i++
+		default:
+			list = append(list, edit{'+', b[j]})
+			j++
+		}
+	}
+	return list
+}
