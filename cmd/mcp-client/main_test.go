@@ -718,3 +718,12 @@ func TestBinary(t *testing.T) {
 		}
 	}
 }
+
+// serving lets the program talk to a server of the test's own.
+func (tr *trial) serving(s *mcp.Server) *trial {
+	return tr.with(func(p *program, _ []string) (mcp.Transport, error) {
+		ours, theirs := mcp.Pipe()
+		go func() { _ = s.Run(context.Background(), theirs) }() // ends with the connection
+		return &mcp.ConnTransport{Conn: p.wrap(ours)}, nil
+	})
+}

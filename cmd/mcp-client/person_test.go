@@ -1,7 +1,6 @@
 package main
 
 import (
-	"strings"
 	"testing"
 
 	"example.com/mcp"
@@ -55,29 +54,50 @@ Send it? y yes, r again, d decline, c cancel: `
 	}
 }
 
-// FEAT-329
-func TestVisitShown(t *testing.T) {
-	for typed, want := range map[string]string{"what?\ny\n": "accept", "d\n": "decline", "c\n": "cancel"} {
-		tr := &trial{typed: typed}
-		tr.run("call", "visit", "--", "x").is(t, exitOK, want+"\n", "")
-		shown := "The server tester 7 asks:\n  Please pay\n  It wants you to visit pay.example\n  URL: https://pay.example/x?y=1\n"
-		open := "Open this URL in your browser: https://pay.example/x?y=1\n"
-		if got := tr.screen.String(); !strings.HasPrefix(got, shown) || strings.Contains(got, open) != (want == "accept") {
-			t.Errorf("%q: shown:\n%s", typed, got)
+// Each kind of field says what it takes, and why it does not take something else.
+func TestFields(t *testing.T) {
+	one, two, half := 1, 2, 0.5
+	for _, c := range []struct {
+		schema      *mcp.PrimitiveSchema
+		kind        string
+		typed, says string // what is said of it; "": nothing
+		want        string
+	}{
+		{&mcp.PrimitiveSchema{Type: "string", Format: "email"}, "string, email", "a@b@c", `f: "a@b@c" is not of format email`, ""},
+		{&mcp.PrimitiveSchema{Type: "string", Format: "email"}, "string, email", "a@b.example", "", `"a@b.example"`},
+		{&mcp.PrimitiveSchema{Type: "string", Format: "uri"}, "string, uri", "here", `f: "here" is not of format uri`, ""},
+		{&mcp.PrimitiveSchema{Type: "string", Format: "date"}, "string, date such as 2026-07-28", "2026-02-30", `f: "2026-02-30" is not of format date`, ""},
+		{&mcp.PrimitiveSchema{Type: "string", Format: "date-time"}, "string, date and time such as 2026-07-28T09:30:00Z", "2026-07-28", `f: "2026-07-28" is not of format date-time`, ""},
+		{&mcp.PrimitiveSchema{Type: "string", MinLength: &two}, "string, at least 2 characters", "ä", "f: want at least 2 characters, got 1", ""},
+		{&mcp.PrimitiveSchema{Type: "string", MinLength: &one, MaxLength: &two}, "string, 1 to 2 characters", "abc", "f: want at most 2 characters, got 3", ""},
+		{&mcp.PrimitiveSchema{Type: "string", MinLength: &one, MaxLength: &two}, "string, 1 to 2 characters", "äö", "", `"äö"`},
+		{&mcp.PrimitiveSchema{Type: "string"}, "string", `"\u001b"`, "", `"\u001b"`},
+		{&mcp.PrimitiveSchema{Type: "number", Minimum: &half}, "number, at least 0.5", "0.25", "f: 0.25 is less than 0.5", ""},
+		{&mcp.PrimitiveSchema{Type: "number"}, "number", "1e3", "", "1e3"},
+		{&mcp.PrimitiveSchema{Type: "number"}, "number", "true", `want a number, not "true"`, ""},
+		{&mcp.PrimitiveSchema{Type: "integer"}, "integer", "1.5", "f: 1.5 is not an integer", ""},
+		{&mcp.PrimitiveSchema{Type: "boolean"}, "y or n", "maybe", `want y or n, not "maybe"`, ""},
+		{&mcp.PrimitiveSchema{Type: "boolean"}, "y or n", "No", "", "false"},
+		{&mcp.PrimitiveSchema{Type: "string", Enum: []string{"a", "b"}, EnumNames: []string{"A", "B"}}, "number of one", "2", "", `"b"`},
+		{&mcp.PrimitiveSchema{Type: "string", Enum: []string{"a", "b"}}, "number of one", "b", "", `"b"`},
+		{&mcp.PrimitiveSchema{Type: "string", Enum: []string{"a", "b"}}, "number of one", "0", `want a number from 1 to 2, not "0"`, ""},
+		{&mcp.PrimitiveSchema{Type: "array", Items: &mcp.EnumItems{Enum: []string{"a", "b"}}, MinItems: &two}, "numbers of some, with commas, at least 2 of them", "1 1", "f: want at least 2, got 1", ""},
+		{&mcp.PrimitiveSchema{Type: "array", Items: &mcp.EnumItems{AnyOf: []mcp.EnumOption{{Const: "a", Title: "A"}, {Const: "b", Title: "B"}}}}, "numbers of some, with commas", "2,1", "", `["b","a"]`},
+	} {
+		if got := kindOfField(c.schema, false); got != c.kind {
+			t.Errorf("it is shown as %q, want %q", got, c.kind)
+		}
+		f := mcp.Property{Name: "f", Schema: c.schema}
+		value, err := entered(c.schema, choicesOf(c.schema), c.typed)
+		if err == nil {
+			err = checkField(f, value)
+		}
+		var says string
+		if err != nil {
+			says, value = err.Error(), nil
+		}
+		if says != c.says || string(value) != c.want {
+			t.Errorf("%s, %s: %s, %q; want %s, %q", c.kind, c.typed, value, says, c.want, c.says)
 		}
 	}
-}
-
-func TestSampling(t *testing.T) {
-	tr := &trial{typed: "hat\n"}
-	tr.run("call", "sample", "--", "x").is(t, exitOK, "person: hat\n", "")
-	const want = "The server tester 7 asks:\n  a model to go on, with at most 9 tokens.\nsystem:\n  Rhyme.\nuser:\n  What rhymes with cat?\n" +
-		"Your answer in place of a model (nothing refuses): "
-	if got := tr.screen.String(); got != want {
-		t.Errorf("shown:\n%s\nwant:\n%s", got, want)
-	}
-	refused := &trial{typed: "\n"} // which ends the call: there is no answer for it in another request
-	refused.run("call", "sample", "--", "x").is(t, exitProtocol, "", `mcp-client: tools/call: the server asks for "1": User rejected sampling request (code -1)`+"\n")
-	told := &trial{typed: "\n", speaks: mcp.Revisions()[1:]}
-	told.run("call", "sample", "--", "x").is(t, exitTool, "mcp: sampling/createMessage: User rejected sampling request (code -1)\n", "*")
 }

@@ -84,9 +84,10 @@ func rounded(rate float64) float64 {
 // count is a number of whatever the server counts: exactly, or in short if it is large.
 func count(x float64) string {
 	if x >= 100_000 {
+		short := x
 		for _, unit := range []string{"k", "M", "G", "T"} {
-			if x /= 1000; x < 1000 {
-				return strconv.FormatFloat(x, 'g', 4, 64) + unit
+			if short /= 1000; short < 1000 {
+				return strconv.FormatFloat(short, 'g', 4, 64) + unit
 			}
 		}
 	}

@@ -152,6 +152,7 @@ func (p *program) answered(ctx context.Context, q *mcp.CreateMessageParams) (*mc
 type samplerError struct{ err error }
 
 func (e *samplerError) Error() string { return "the sampler failed: " + e.err.Error() }
+func (e *samplerError) Unwrap() error { return e.err }
 
 // sampled runs the sampler: it gets the parameters of sampling/createMessage on its stdin
 // and writes the result to its stdout, both as JSON. Its stderr is shown.

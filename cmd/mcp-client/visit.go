@@ -79,7 +79,7 @@ func (p *program) visit(ctx context.Context, cs *mcp.ClientSession, q *mcp.Elici
 func (p *program) consent(ctx context.Context, u string) error {
 	prompt := "Open it in your browser? y yes, m yes, but I open it myself, d decline, c cancel: "
 	if p.noBrowser {
-		prompt = "Do you open it in your browser? m yes, d decline, c cancel: "
+		prompt = "Do you open it in your browser? y yes, d decline, c cancel: "
 	}
 	letter, err := p.person.choose(ctx, prompt, "ym")
 	if err != nil {
