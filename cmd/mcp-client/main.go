@@ -15,6 +15,21 @@
 // after a question. Tokens are kept in the folder mcp-client of the user's configuration,
 // and refreshed, until logout gives them up.
 //
+// What the server asks the person is asked at the terminal: each question says who asks, and
+// can be declined or dismissed, which are different answers. A page to visit is shown with
+// its host, and opened after a yes only. A question to a model is answered by the person, or
+// by the command of -sampler, which gets the parameters of sampling/createMessage as JSON on
+// stdin and prints the result as JSON; the person sees and approves both. -yes asks nothing,
+// for scripts that trust the server: it accepts forms with their defaults, accepts visits but
+// opens no page, and lets -sampler answer. Where there is no terminal and no -yes, the answer
+// is no.
+//
+// On a terminal, lists are tables, progress is a bar, log messages have colours (not if
+// NO_COLOR is set or TERM is dumb), and pictures, sound and other binary data of a result go
+// to new files in the current folder, mcp-image-1.png and so on, which never replace one.
+// -o FILE replaces FILE with the first of them, and keeps no other. Where a program reads
+// stdout, and with -json, nothing is written but by -o.
+//
 //	mcp-client tools -- mcp-server ~/notes
 //	mcp-client tools http://localhost:8080/mcp
 //	mcp-client call search query=milk -- mcp-server ~/notes

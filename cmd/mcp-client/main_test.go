@@ -549,7 +549,7 @@ func TestTerminal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tr := &trial{terminal: true, w: watcher{ended: make(chan error, 1)}}
 		tr.run("call", "slow", "-timeout", "1s", "--", "x")
-		const shown = "[######--------------------]  25% (1 of 4) hm\\x0d"
+		const shown = "[####---------------]  25% (1 of 4) hm\\x0d"
 		if got, want := tr.stderr.String(), shown+eraseLine+"mcp-client: "; !strings.HasPrefix(got, want) {
 			t.Errorf("stderr %q, want %q", got, want)
 		}

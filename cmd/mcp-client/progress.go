@@ -43,7 +43,7 @@ func (m *meter) report(r mcp.Progress) {
 // bar is a line of progress that fits the width.
 func (m *meter) bar(r mcp.Progress, past time.Duration, width int) string {
 	text := strings.TrimRight(m.text(r, past)+" "+oneLine(r.Message), " ")
-	if size := min(30, width/3); r.Total > 0 && size >= 5 {
+	if size := min(30, width/4); r.Total > 0 && size >= 5 {
 		full := int(part(r) * float64(size))
 		text = "[" + strings.Repeat("#", full) + strings.Repeat("-", size-full) + "] " + text
 	}
@@ -72,13 +72,13 @@ func (m *meter) text(r mcp.Progress, past time.Duration) string {
 // part is how much of a call is done, from 0 to 1.
 func part(r mcp.Progress) float64 { return min(max(r.Value/r.Total, 0), 1) }
 
-// rounded is a rate in three digits.
-func rounded(rate float64) float64 {
-	if rate >= 100 {
-		return math.Round(rate)
+// rounded is a positive number in three digits, or more before the point.
+func rounded(x float64) float64 {
+	if x >= 100 {
+		return math.Round(x)
 	}
-	digits := math.Pow(10, 2-math.Floor(math.Log10(rate)))
-	return math.Round(rate*digits) / digits
+	digits := math.Pow(10, 2-math.Floor(math.Log10(x)))
+	return math.Round(x*digits) / digits
 }
 
 // count is a number of whatever the server counts: exactly, or in short if it is large.
@@ -87,7 +87,7 @@ func count(x float64) string {
 		short := x
 		for _, unit := range []string{"k", "M", "G", "T"} {
 			if short /= 1000; short < 1000 {
-				return strconv.FormatFloat(short, 'g', 4, 64) + unit
+				return strconv.FormatFloat(rounded(short), 'f', -1, 64) + unit
 			}
 		}
 	}

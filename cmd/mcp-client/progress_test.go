@@ -19,16 +19,16 @@ func TestBar(t *testing.T) {
 		width int
 		want  string
 	}{
-		{mcp.Progress{Value: 10, Total: 50}, 0, 60, "[####----------------]  20% (10 of 50)"},
-		{mcp.Progress{Value: 10, Total: 50, Message: "a\x1b[2J"}, 2 * time.Second, 63, `[####-----------------]  20% (10 of 50, 5/s, 8s left) a\x1b[2J`},
-		{mcp.Progress{Value: 10, Total: 50, Message: "a long word"}, 2 * time.Second, 30, "[##--------]  20% (10 of 50, …"},
+		{mcp.Progress{Value: 10, Total: 50}, 0, 60, "[###------------]  20% (10 of 50)"},
+		{mcp.Progress{Value: 10, Total: 50, Message: "a\x1b[2J"}, 2 * time.Second, 63, `[###------------]  20% (10 of 50, 5/s, 8s left) a\x1b[2J`},
+		{mcp.Progress{Value: 10, Total: 50, Message: "a long word"}, 2 * time.Second, 30, "[#------]  20% (10 of 50, 5/s…"},
 		{mcp.Progress{Value: 10, Total: 50}, 2 * time.Second, 14, " 20% (10 of 5…"},
-		{mcp.Progress{Value: 268_435_456, Total: 536_870_912}, time.Minute, 120, "[###############---------------]  50% (268.4M of 536.9M, 4.474M/s, 1m0s left)"},
-		{mcp.Progress{Value: 50, Total: 50}, 2 * time.Second, 60, "[####################] 100% (50 of 50, 25/s)"},
-		{mcp.Progress{Value: 60, Total: 50}, 0, 60, "[####################] 100% (60 of 50)"},
-		{mcp.Progress{Value: -5, Total: 50}, 2 * time.Second, 60, "[--------------------]   0% (-5 of 50)"},
-		{mcp.Progress{Value: 1, Total: 1e300}, time.Second, 60, "[--------------------]   0% (1 of 1e+300, 1/s)"},
-		{mcp.Progress{Value: 49.99, Total: 50}, 0, 60, "[###################-]  99% (49.99 of 50)"},
+		{mcp.Progress{Value: 268_435_456, Total: 536_870_912}, time.Minute, 120, "[###############---------------]  50% (268M of 537M, 4.47M/s, 1m0s left)"},
+		{mcp.Progress{Value: 50, Total: 50}, 2 * time.Second, 60, "[###############] 100% (50 of 50, 25/s)"},
+		{mcp.Progress{Value: 60, Total: 50}, 0, 60, "[###############] 100% (60 of 50)"},
+		{mcp.Progress{Value: -5, Total: 50}, 2 * time.Second, 60, "[---------------]   0% (-5 of 50)"},
+		{mcp.Progress{Value: 1, Total: 1e300}, time.Second, 60, "[---------------]   0% (1 of 1e+300, 1/s)"},
+		{mcp.Progress{Value: 49.99, Total: 50}, 0, 60, "[##############-]  99% (49.99 of 50)"},
 		{mcp.Progress{Value: 10, Message: "日本語"}, 3 * time.Second, 16, "10, 3.33/s 日本…"},
 	} {
 		m := meter{first: mcp.Progress{}, started: time.Now()}
@@ -76,7 +76,7 @@ func TestBarGone(t *testing.T) {
 	var both strings.Builder // the two are one terminal
 	tr := &trial{terminal: true, width: 40, hear: func(text string) { both.WriteString(text) }}
 	tr.serving(s).run("call", "steps", "--", "x").is(t, exitOK, "done\n", "*")
-	if got := both.String(); !strings.HasPrefix(got, "[####---------]  33% (1 of 3)") || !strings.HasSuffix(got, eraseLine+"done\n") {
+	if got := both.String(); !strings.HasPrefix(got, "[###------]  33% (1 of 3)") || !strings.HasSuffix(got, eraseLine+"done\n") {
 		t.Errorf("%q", got)
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"example.com/mcp"
 )
 
 func TestEscape(t *testing.T) {
@@ -94,6 +96,28 @@ func TestSpans(t *testing.T) {
 		(&screen{w: &b, colour: colour}).spans(span{red, "a\x1b[32mb"}, span{text: "\nc"})
 		if got := b.String(); got != want {
 			t.Errorf("%v: %q, want %q", colour, got, want)
+		}
+	}
+}
+
+// Log messages have the colour of their level, and nothing of the server's own.
+func TestLogColours(t *testing.T) {
+	for _, c := range []struct {
+		m           mcp.LoggingMessageParams
+		plain, mark string
+	}{
+		{mcp.LoggingMessageParams{Level: "debug", Data: []byte(`{"a":1}`)}, `[debug] {"a":1}`, "\x1b[2m[debug]\x1b[m"},
+		{mcp.LoggingMessageParams{Level: "notice", Logger: "db", Data: []byte(`"a\u001b[2J"`)}, `[notice] db: a\x1b[2J`, "\x1b[36m[notice]\x1b[m"},
+		{mcp.LoggingMessageParams{Level: "warning", Data: []byte(`"a"`)}, "[warning] a", "\x1b[33m[warning]\x1b[m"},
+		{mcp.LoggingMessageParams{Level: "error", Data: []byte(`"a"`)}, "[error] a", "\x1b[31m[error]\x1b[m"},
+		{mcp.LoggingMessageParams{Level: "alert", Data: []byte(`"a"`)}, "[alert] a", "\x1b[1;31m[alert]\x1b[m"},
+	} {
+		var plain, colour buffer
+		(&program{screen: &screen{w: &plain}}).log(t.Context(), nil, &c.m)
+		(&program{screen: &screen{w: &colour, colour: true}}).log(t.Context(), nil, &c.m)
+		_, text, _ := strings.Cut(c.plain, "]")
+		if plain.String() != c.plain+"\n" || colour.String() != c.mark+text+"\n" {
+			t.Errorf("%q and %q, want %q and %q", plain.String(), colour.String(), c.plain, c.mark+text)
 		}
 	}
 }

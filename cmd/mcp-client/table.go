@@ -13,7 +13,10 @@ type table struct {
 	rows  [][]string // a cell may have several lines; they are made safe
 }
 
-const gap = "  " // between two columns
+const (
+	gap      = "  " // between two columns
+	minTable = 24   // columns of the terminal; a table is no narrower
+)
 
 // print prints a table that is as wide as the terminal at most.
 func (p *program) print(t table) {
@@ -30,7 +33,7 @@ func (p *program) print(t table) {
 
 // lines lays a table out. A column in which no row says something is left out.
 func (t table) lines(width int) (lines []string) {
-	widths := t.widths(width)
+	widths := t.widths(max(width, minTable))
 	for _, row := range append([][]string{t.heads}, t.rows...) {
 		var columns [][]string
 		height := 1
@@ -59,8 +62,8 @@ func (t table) lines(width int) (lines []string) {
 	return lines
 }
 
-// widths shares the columns of the terminal out: the last column of the table gets what
-// the others leave, and each of these a third at most.
+// widths shares the columns of the terminal out: the first column of the table, which one
+// copies from, gets half of them at most, others a quarter, and the last one what is left.
 func (t table) widths(width int) []int {
 	widths := make([]int, len(t.heads))
 	for i := range widths {
@@ -75,13 +78,17 @@ func (t table) widths(width int) []int {
 	}
 	left := width
 	for i, w := range widths[:len(widths)-1] {
+		most := 4
+		if i == 0 {
+			most = 2
+		}
 		if w > 0 {
-			widths[i] = min(w, max(width/3, 4))
+			widths[i] = min(w, width/most)
 			left -= widths[i] + len(gap)
 		}
 	}
 	last := &widths[len(widths)-1]
-	*last = min(*last, max(left, 4))
+	*last = min(*last, left)
 	return widths
 }
 

@@ -140,6 +140,8 @@ func TestTaskList(t *testing.T) {
 	new(trial).with(dial).run("tasks", "watch", first, "-q", url) // until it is over
 	second := begin(t, url, eras[1], "wait")
 	new(trial).with(dial).run("tasks", "list", "-q", "-revision", eras[0], url).is(t, exitOK, first+" completed\n"+second+" working\n", "")
+	(&trial{terminal: true}).with(dial).run("tasks", "list", "-q", "-revision", eras[0], url).is(t, exitOK,
+		"TASK"+strings.Repeat(" ", len(first)-2)+"STATUS\n"+first+"  completed\n"+second+"  working\n", "")
 	new(trial).with(dial).run("tasks", "list", "-q", "-revision", eras[1], url).is(t, exitProtocol, "", "mcp-client: the server does not offer tasks/list\n")
 	new(trial).with(dial).run("tasks", "cancel", second, "-q", url).is(t, exitOK, "", "")
 }
