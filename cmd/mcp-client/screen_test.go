@@ -45,13 +45,14 @@ func TestPrintJSONEscapes(t *testing.T) {
 func TestScreen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var b buffer
-		s := &screen{w: &b, terminal: true}
+		s, before := &screen{w: &b, terminal: true}, 0
 		shown := func(what, want string) {
 			t.Helper()
-			if got := b.String(); got != want {
+			all := b.String()
+			if got := all[before:]; got != want {
 				t.Errorf("%s: %q, want %q", what, got, want)
 			}
-			b = buffer{}
+			before = len(all)
 		}
 		s.progress("one")
 		s.progress("two")
