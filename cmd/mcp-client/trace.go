@@ -47,7 +47,7 @@ func (f traceFlag) Set(text string) error {
 	return nil
 }
 
-// ways are the two directions, and the opposite of each.
+// The two ways that messages go.
 const out, back = "-->", "<--"
 
 // note shows what is no message.
