@@ -2,12 +2,17 @@ package main
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"maps"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"example.com/mcp"
 )
@@ -21,50 +26,151 @@ type node struct {
 	Required    []string          `json:"required"`
 	AnyOf       []json.RawMessage `json:"anyOf"`
 	OneOf       []json.RawMessage `json:"oneOf"`
+	AllOf       []json.RawMessage `json:"allOf"`
+	Enum        []json.RawMessage `json:"enum"`
+	Const       json.RawMessage   `json:"const"`
+	Default     json.RawMessage   `json:"default"`
+	Encoding    string            `json:"contentEncoding"`
 }
 
-// parseNode reads a place in a schema; what it cannot read allows everything.
+// parseNode reads a place in a schema; a keyword that it cannot read is left out.
 func parseNode(text json.RawMessage) (n node) {
-	if json.Unmarshal(text, &n) != nil {
+	var given map[string]json.RawMessage
+	if json.Unmarshal(text, &given) != nil {
 		return node{}
+	}
+	for keyword, into := range map[string]any{"$ref": &n.Ref, "type": &n.Type, "description": &n.Description, "properties": &n.Properties,
+		"required": &n.Required, "anyOf": &n.AnyOf, "oneOf": &n.OneOf, "allOf": &n.AllOf, "enum": &n.Enum, "const": &n.Const,
+		"default": &n.Default, "contentEncoding": &n.Encoding} {
+		_ = json.Unmarshal(given[keyword], into)
 	}
 	return n
 }
 
-const maxRefs = 16 // that follow one another
+// The most places of a schema that lead to one another, and that are looked at.
+const (
+	maxRefs   = 16
+	maxPlaces = 4096
+)
 
-// typesAt names the JSON types that a place in a schema allows; nil: it does not say.
-func typesAt(root, text json.RawMessage, depth int) []string {
-	n := parseNode(text)
-	switch t := n.Type.(type) {
-	case string:
-		return []string{t}
-	case []any:
-		var types []string
-		for _, name := range t {
-			types = append(types, fmt.Sprint(name))
-		}
-		return types
-	}
-	if depth == maxRefs {
-		return nil
-	}
-	if n.Ref != "" {
-		return typesAt(root, pointed(root, n.Ref), depth+1)
-	}
-	var types []string
-	for _, choice := range append(n.AnyOf, n.OneOf...) {
-		more := typesAt(root, choice, depth+1)
-		if more == nil {
-			return nil
-		}
-		types = append(types, more...)
-	}
-	return types
+// An outline reads a schema, for what the command line wants to know.
+type outline struct {
+	root json.RawMessage
+	left int                        // places to look at
+	refs map[string]json.RawMessage // where references lead
 }
 
-// pointed is the place in a schema that a reference such as "#/$defs/x" names; nil if
-// there is none.
+func outlineOf(schema json.RawMessage) *outline {
+	return &outline{root: schema, left: maxPlaces, refs: map[string]json.RawMessage{}}
+}
+
+// An allowed is what a place in a schema allows.
+type allowed struct {
+	types  []string          // of JSON; nil: it does not say
+	values []json.RawMessage // nil: it does not list them
+	preset json.RawMessage   // the only value, or the usual one; nil: it has none
+	base64 bool              // strings are base64
+}
+
+// and is what both allow, roughly: what a does not say is as b has it.
+func (a allowed) and(b allowed) allowed {
+	if a.types == nil {
+		a.types = b.types
+	}
+	if a.values == nil {
+		a.values = b.values
+	}
+	if a.preset == nil {
+		a.preset = b.preset
+	}
+	a.base64 = a.base64 || b.base64
+	return a
+}
+
+// or is what one of the two allows.
+func (a allowed) or(b allowed) allowed {
+	c := allowed{base64: a.base64 || b.base64}
+	if a.types != nil && b.types != nil {
+		c.types = slices.Clone(a.types)
+		for _, t := range b.types {
+			if !slices.Contains(c.types, t) {
+				c.types = append(c.types, t)
+			}
+		}
+	}
+	if a.values != nil && b.values != nil {
+		c.values = append(slices.Clone(a.values), b.values...)
+	}
+	return c
+}
+
+// at tells what a place in the schema allows.
+func (o *outline) at(text json.RawMessage, depth int) allowed {
+	if o.left--; o.left < 0 || depth > maxRefs {
+		return allowed{}
+	}
+	n := parseNode(text)
+	a := n.itself()
+	if n.Ref != "" {
+		a = a.and(o.at(o.pointed(n.Ref), depth+1))
+	}
+	for _, part := range n.AllOf {
+		a = a.and(o.at(part, depth+1))
+	}
+	for _, choices := range [][]json.RawMessage{n.AnyOf, n.OneOf} {
+		var one allowed
+		for i, choice := range choices {
+			c := o.at(choice, depth+1)
+			if i > 0 {
+				c = one.or(c)
+			}
+			one = c
+		}
+		a = a.and(one)
+	}
+	return a
+}
+
+// itself is what a place allows, but for where it leads.
+func (n *node) itself() allowed {
+	a := allowed{values: n.Enum, preset: n.Default, base64: strings.EqualFold(n.Encoding, "base64")}
+	if n.Const != nil {
+		a.values, a.preset = []json.RawMessage{n.Const}, n.Const
+	}
+	switch t := n.Type.(type) {
+	case string:
+		a.types = []string{t}
+	case []any:
+		for _, name := range t {
+			a.types = append(a.types, fmt.Sprint(name))
+		}
+	default:
+		for _, v := range a.values {
+			a.types = append(a.types, kindOf(v))
+		}
+		slices.Sort(a.types)
+		a.types = slices.Compact(a.types)
+	}
+	switch few := strings.Join(a.types, " "); {
+	case a.values != nil:
+	case few == "boolean":
+		a.values = []json.RawMessage{json.RawMessage("true"), json.RawMessage("false")}
+	case few == "null":
+		a.values = []json.RawMessage{json.RawMessage("null")}
+	}
+	return a
+}
+
+// pointed is the place that a reference such as "#/$defs/x" names; nil if there is none.
+func (o *outline) pointed(ref string) json.RawMessage {
+	place, known := o.refs[ref]
+	if !known {
+		place = pointed(o.root, ref)
+		o.refs[ref] = place
+	}
+	return place
+}
+
 func pointed(root json.RawMessage, ref string) json.RawMessage {
 	path, ok := strings.CutPrefix(ref, "#/")
 	if !ok {
@@ -101,39 +207,78 @@ func members(object json.RawMessage) (names []string, values []json.RawMessage) 
 type argumentInfo struct {
 	name, kind, description string
 	required                bool
-	types                   []string // nil: any
+	allowed
 }
 
-// argumentsOf lists the arguments that an input schema names.
-func argumentsOf(schema json.RawMessage) (list []argumentInfo) {
-	n := parseNode(schema)
+// argumentsOf lists the arguments that an input schema names, be it in a part that it
+// refers to or one of several that it may be.
+func argumentsOf(schema json.RawMessage) []argumentInfo {
+	list := outlineOf(schema).arguments(schema, 0)
+	for i := range list {
+		a := &list[i]
+		switch texts := a.texts(); {
+		case len(texts) > 0 && len(texts) <= maxChoices && texts[0] != "true":
+			a.kind = strings.Join(texts, " | ")
+		case a.types != nil:
+			a.kind = strings.Join(a.types, " or ")
+		default:
+			a.kind = "any"
+		}
+	}
+	return list
+}
+
+const maxChoices = 12 // that are listed in place of a type
+
+func (o *outline) arguments(text json.RawMessage, depth int) (list []argumentInfo) {
+	if depth > maxRefs || o.left < 0 {
+		return nil
+	}
+	n := parseNode(text)
 	names, values := members(n.Properties)
 	for i, name := range names {
-		a := argumentInfo{name: name, kind: "any", description: parseNode(values[i]).Description,
-			required: slices.Contains(n.Required, name), types: typesAt(schema, values[i], 0)}
-		if a.types != nil {
-			a.kind = strings.Join(a.types, " or ")
+		list = append(list, argumentInfo{name: name, description: parseNode(values[i]).Description, allowed: o.at(values[i], 0)})
+	}
+	add := func(more []argumentInfo, choice bool) {
+		for _, a := range more {
+			a.required = a.required && !choice
+			i := slices.IndexFunc(list, func(b argumentInfo) bool { return a.name == b.name })
+			switch {
+			case i < 0:
+				list = append(list, a)
+			case choice:
+				list[i].allowed = list[i].or(a.allowed)
+			default:
+				list[i].allowed, list[i].required = list[i].and(a.allowed), list[i].required || a.required
+			}
 		}
-		list = append(list, a)
+	}
+	if n.Ref != "" {
+		o.left--
+		add(o.arguments(o.pointed(n.Ref), depth+1), false)
+	}
+	for i, part := range slices.Concat(n.AllOf, n.AnyOf, n.OneOf) {
+		o.left--
+		add(o.arguments(part, depth+1), i >= len(n.AllOf))
+	}
+	for i, a := range list {
+		list[i].required = a.required || slices.Contains(n.Required, a.name)
 	}
 	return list
 }
 
 // toolArguments makes the arguments of a tool of words KEY=VALUE and KEY:=JSON, or of
 // one word that is a JSON object. What does not fit the input schema is an error.
-func toolArguments(t *mcp.Tool, words []string) (json.RawMessage, error) {
-	args := json.RawMessage("{}")
-	if len(words) == 1 && strings.HasPrefix(strings.TrimSpace(words[0]), "{") {
-		args = json.RawMessage(words[0])
-		if err := syntax(args); err != nil {
+func toolArguments(t *mcp.Tool, words []string, f *valueSource) (args json.RawMessage, err error) {
+	if whole := len(words) == 1 && strings.IndexAny(strings.TrimSpace(words[0]), "{@") == 0; whole {
+		if args, _, err = f.value(words[0]); err == nil {
+			err = syntax(args)
+		}
+		if err != nil {
 			return nil, usagef("the arguments are no JSON: %v", err)
 		}
-	} else if len(words) > 0 {
-		object, err := typedArguments(t, words)
-		if err != nil {
-			return nil, err
-		}
-		args = object
+	} else if args, err = typedArguments(t, words, f); err != nil {
+		return nil, err
 	}
 	schema, err := mcp.CompileSchema(t.InputSchema)
 	if err != nil {
@@ -145,7 +290,9 @@ func toolArguments(t *mcp.Tool, words []string) (json.RawMessage, error) {
 	return args, nil
 }
 
-func typedArguments(t *mcp.Tool, words []string) (json.RawMessage, error) {
+// typedArguments makes an object of words. What is required, not given, and has a preset
+// value gets it.
+func typedArguments(t *mcp.Tool, words []string, f *valueSource) (json.RawMessage, error) {
 	known, given := argumentsOf(t.InputSchema), map[string]json.RawMessage{}
 	for _, w := range words {
 		name, text, ok := strings.Cut(w, "=")
@@ -156,24 +303,34 @@ func typedArguments(t *mcp.Tool, words []string) (json.RawMessage, error) {
 		if _, twice := given[name]; twice {
 			return nil, usagef("argument %q is given twice", name)
 		}
-		if raw {
-			if err := syntax([]byte(text)); err != nil {
-				return nil, usagef("argument %q is no JSON: %v", name, err)
-			}
-			given[name] = json.RawMessage(text)
-			continue
-		}
-		var types []string
-		for _, a := range known {
-			if a.name == name {
-				types = a.types
-			}
-		}
-		value, err := typed(text, types)
+		data, fromFile, err := f.value(text)
 		if err != nil {
 			return nil, usagef("argument %q: %v", name, err)
 		}
-		given[name] = value
+		var a allowed
+		if i := slices.IndexFunc(known, func(a argumentInfo) bool { return a.name == name }); i >= 0 {
+			a = known[i].allowed
+		}
+		switch {
+		case raw && syntax(data) != nil:
+			return nil, usagef("argument %q is no JSON: %v", name, syntax(data))
+		case raw:
+			given[name] = data
+			continue
+		case fromFile && a.base64:
+			given[name] = quote(base64.StdEncoding.EncodeToString(data))
+			continue
+		case !utf8.Valid(data):
+			return nil, usagef("argument %q: this is no text (UTF-8)", name)
+		}
+		if given[name], err = typed(string(data), a.types); err != nil {
+			return nil, usagef("argument %q: %v", name, err)
+		}
+	}
+	for _, a := range known {
+		if given[a.name] == nil && a.required && a.preset != nil {
+			given[a.name] = a.preset
+		}
 	}
 	return json.Marshal(given)
 }
@@ -182,10 +339,6 @@ func typedArguments(t *mcp.Tool, words []string) (json.RawMessage, error) {
 // the only type, and where it is nothing else that is allowed; null must be written as
 // KEY:=null there.
 func typed(word string, types []string) (json.RawMessage, error) {
-	quoted, err := json.Marshal(word)
-	if err != nil {
-		return nil, err
-	}
 	text, kind := json.RawMessage(strings.TrimSpace(word)), "string"
 	if syntax(text) == nil {
 		kind = kindOf(text)
@@ -194,11 +347,11 @@ func typed(word string, types []string) (json.RawMessage, error) {
 	case kind != "string" && (types == nil || allows(types, kind, text)) && (kind != "null" || !slices.Contains(types, "string")):
 		return text, nil
 	case types == nil || slices.Contains(types, "string"):
-		return quoted, nil
+		return quote(word), nil
 	case slices.Contains(types, "array") || slices.Contains(types, "object"):
-		return nil, fmt.Errorf("want %s as JSON, not %q", strings.Join(types, " or "), word)
+		return nil, fmt.Errorf("want %s as JSON, not %.60q", strings.Join(types, " or "), word)
 	}
-	return nil, fmt.Errorf("want %s, not %q", strings.Join(types, " or "), word)
+	return nil, fmt.Errorf("want %s, not %.60q", strings.Join(types, " or "), word)
 }
 
 func allows(types []string, kind string, text json.RawMessage) bool {
@@ -254,10 +407,20 @@ func pairs(words []string) (map[string]string, error) {
 }
 
 // promptArguments makes the arguments of a prompt of words KEY=VALUE.
-func promptArguments(p *mcp.Prompt, words []string) (map[string]string, error) {
+func promptArguments(p *mcp.Prompt, words []string, f *valueSource) (map[string]string, error) {
 	given, err := pairs(words)
 	if err != nil {
 		return nil, err
+	}
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		data, _, err := f.value(given[name])
+		if err == nil && !utf8.Valid(data) {
+			err = errors.New("this is no text (UTF-8)")
+		}
+		if err != nil {
+			return nil, usagef("argument %q: %v", name, err)
+		}
+		given[name] = string(data)
 	}
 	var names []string
 	for _, a := range p.Arguments {
@@ -272,4 +435,48 @@ func promptArguments(p *mcp.Prompt, words []string) (map[string]string, error) {
 		}
 	}
 	return given, nil
+}
+
+// maxValue is the most bytes of a value from a file. In base64, too, it fits in a message.
+const maxValue = 8 << 20
+
+// A valueSource is where values may come from, besides the command line.
+type valueSource struct {
+	stdin io.Reader // nil: nobody can have it
+}
+
+// source is that of the arguments of the subcommand. The stdin of a shell has its lines.
+func (j *job) source() *valueSource {
+	if j.inShell {
+		return &valueSource{}
+	}
+	return &valueSource{j.stdin}
+}
+
+// value is what a word stands for: @FILE for what is in the file, @- for what is in stdin,
+// which can be read once, and @@TEXT for @TEXT.
+func (f *valueSource) value(word string) (data []byte, fromFile bool, err error) {
+	name, ok := strings.CutPrefix(word, "@")
+	if !ok || strings.HasPrefix(name, "@") {
+		return []byte(strings.TrimPrefix(word, "@")), false, nil
+	}
+	from := f.stdin
+	switch {
+	case name == "-" && from == nil:
+		return nil, false, errors.New("@-: there is no stdin to read")
+	case name == "-":
+		f.stdin = nil
+	default:
+		file, err := os.Open(name)
+		if err != nil {
+			return nil, false, fmt.Errorf("%w (%q would be the text)", err, "@"+word)
+		}
+		defer file.Close()
+		from = file
+	}
+	data, err = io.ReadAll(io.LimitReader(from, maxValue+1))
+	if err == nil && len(data) > maxValue {
+		err = fmt.Errorf("%s has more than %d bytes", word, maxValue)
+	}
+	return data, true, err
 }

@@ -1,7 +1,13 @@
 package main
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
 	"testing"
 
 	"example.com/mcp"
@@ -56,13 +62,108 @@ func TestToolArguments(t *testing.T) {
 		{[]string{"{s"}, "", `the arguments are no JSON: invalid character 's' looking for beginning of object key string`},
 		{[]string{`{"s":5}`}, "", `the arguments do not fit tool "t": /s: want string, got number`},
 	} {
-		got, err := toolArguments(&mcp.Tool{Name: "t", InputSchema: json.RawMessage(argsSchema)}, c.words)
+		got, err := toolArguments(&mcp.Tool{Name: "t", InputSchema: json.RawMessage(argsSchema)}, c.words, &valueSource{})
 		text := ""
 		if err != nil {
 			text = err.Error()
 		}
 		if string(got) != c.want || text != c.err {
 			t.Errorf("%q:\n got %s, error %s\nwant %s, error %s", c.words, got, text, c.want, c.err)
+		}
+	}
+}
+
+// Values from files have the type of the schema, too.
+func TestArgumentFiles(t *testing.T) {
+	inFolder(t, map[string]string{"text": "a b\n", "number": " 7\n", "object": "{\"k\": [1]}\n", "null": "null", "binary": "\xff\x00", "args": `{"s":"all"}`})
+	must(t, os.WriteFile("large", bytes.Repeat([]byte("x"), maxValue+1), 0o600))
+	must(t, os.WriteFile("full", bytes.Repeat([]byte("x"), maxValue), 0o600))
+	const schema = `{"type":"object","properties":{"s":{"type":"string"},"i":{"type":"integer"},"o":{"type":"object"},"any":{},"maybe":{"type":["string","null"]},
+		"data":{"type":"string","contentEncoding":"base64"},"perhaps":{"anyOf":[{"$ref":"#/$defs/data"},{"type":"null"}]}},"$defs":{"data":{"type":"string","contentEncoding":"BASE64"}}}`
+	for _, c := range []struct{ word, want, err string }{
+		{"s=@text", `{"s":"a b\n"}`, ""},
+		{"s=@number", `{"s":" 7\n"}`, ""},
+		{"i=@number", `{"i":7}`, ""},
+		{"o=@object", `{"o":{"k":[1]}}`, ""},
+		{"any=@object", `{"any":{"k":[1]}}`, ""},
+		{"any=@text", `{"any":"a b\n"}`, ""},
+		{"maybe=@null", `{"maybe":"null"}`, ""},
+		{"maybe:=@null", `{"maybe":null}`, ""},
+		{"data=@binary", `{"data":"/wA="}`, ""},
+		{"perhaps=@binary", `{"perhaps":"/wA="}`, ""},
+		{"data=/wA=", `{"data":"/wA="}`, ""},
+		{"s=@-", `{"s":"from stdin"}`, ""},
+		{"s=@@text", `{"s":"@text"}`, ""},
+		{"s=@@@", `{"s":"@@"}`, ""},
+		{"s=a@text", `{"s":"a@text"}`, ""},
+		{"@args", `{"s":"all"}`, ""},
+		{"@text", "", "the arguments are no JSON: invalid character 'a' looking for beginning of value"},
+		{"i=@text", "", `argument "i": want integer, not "a b\n"`},
+		{"o:=@text", "", `argument "o" is no JSON: invalid character 'a' looking for beginning of value`},
+		{"s=@binary", "", `argument "s": this is no text (UTF-8)`},
+		{"s=@large", "", `argument "s": @large has more than 8388608 bytes`},
+		{"i=@full", "", `argument "i": want integer, not "` + strings.Repeat("x", 60) + `"`},
+		{"s=@none", "", `argument "s": open none: no such file or directory ("@@none" would be the text)`},
+		{"@none", "", `the arguments are no JSON: open none: no such file or directory ("@@none" would be the text)`},
+	} {
+		got, err := toolArguments(&mcp.Tool{Name: "t", InputSchema: json.RawMessage(schema)}, []string{c.word}, &valueSource{strings.NewReader("from stdin")})
+		if text := fmt.Sprint(err); string(got) != c.want || text != cmp.Or(c.err, "<nil>") {
+			t.Errorf("%s:\n got %.200s, error %s\nwant %s, error %s", c.word, got, text, c.want, c.err)
+		}
+	}
+	f := &valueSource{strings.NewReader("x")}
+	if _, err := toolArguments(&mcp.Tool{InputSchema: json.RawMessage(schema)}, []string{"s=@-", "any=@-"}, f); err == nil || err.Error() != `argument "any": @-: there is no stdin to read` {
+		t.Error(err)
+	}
+	new(trial).run("call", "echo", "text=@text", "n=@number", "--", "x").is(t, exitOK, "a b\n", "")
+	(&trial{stdin: `{"text":"piped"}`}).run("call", "echo", "@-", "--", "x").is(t, exitOK, "piped\n", "")
+	new(trial).run("prompt", "greet", "who=@text", "style=@@x", "--", "x").is(t, exitOK, "user:\nGreet a b\nassistant:\n[resource test:///a]\nhello\n", "")
+	new(trial).run("prompt", "greet", "who=@binary", "--", "x").is(t, exitUsage, "", `mcp-client: argument "who": this is no text (UTF-8)`+"\n")
+}
+
+// What schemas say in other words than "type" is understood as well.
+func TestArgumentKinds(t *testing.T) {
+	const schema = `{"allOf":[{"$ref":"#/$defs/base"},{"properties":{"level":{"enum":["low","high"]}},"required":["level"]}],
+		"oneOf":[{"properties":{"kind":{"const":"circle"},"r":{"type":"number"}},"required":["kind"]},{"properties":{"kind":{"const":"square"},"side":{"allOf":[{"$ref":"#/$defs/n"}]}},"required":["kind"]}],
+		"properties":{"n":{"enum":[1,2.5,null]},"mode":{"type":"string","default":"fast"},"opt":{"anyOf":[{"enum":["a","b"],"type":"string"},{"type":"null"}],"default":null},
+			"old":{"type":"boolean"}},"required":["mode","n"],
+		"$defs":{"base":{"properties":{"version":{"const":3}},"required":["version"]},"n":{"type":"integer"}}}`
+	var got []string
+	for _, a := range argumentsOf(json.RawMessage(schema)) {
+		got = append(got, fmt.Sprintf("%s %s %v %v", a.name, a.kind, a.required, a.texts()))
+	}
+	want := []string{"n 1 | 2.5 | null true [1 2.5 null]", "mode string true []", "opt a | b | null false [a b null]", "old boolean false [true false]",
+		"version 3 true [3]", "level low | high true [low high]", "kind circle | square false [circle square]", "r number false []", "side integer false []"}
+	if !slices.Equal(got, want) {
+		t.Errorf("got:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	for _, c := range []struct{ line, want, err string }{
+		{"n=1 level=low kind=circle", `{"kind":"circle","level":"low","mode":"fast","n":1,"version":3}`, ""},
+		{"n=2.5 level=high kind=square side=4 mode=slow opt=a", `{"kind":"square","level":"high","mode":"slow","n":2.5,"opt":"a","side":4,"version":3}`, ""},
+		{"n=null level=low kind=circle r=1e1", `{"kind":"circle","level":"low","mode":"fast","n":null,"r":1e1,"version":3}`, ""},
+		{"n=x level=low kind=circle", "", `argument "n": want null or number, not "x"`},
+		{"n=1 level=low kind=circle side=x", "", `argument "side": want integer, not "x"`},
+		{"n=1 level=none kind=circle", "", `the arguments do not fit tool "t": /level: want one of ["low","high"], got "none"`},
+		{"n=1 kind=circle", "", `the arguments do not fit tool "t": the value: "level" is missing`},
+	} {
+		args, err := toolArguments(&mcp.Tool{Name: "t", InputSchema: json.RawMessage(schema)}, strings.Fields(c.line), &valueSource{})
+		if string(args) != c.want || fmt.Sprint(err) != cmp.Or(c.err, "<nil>") {
+			t.Errorf("%s:\n got %s, error %v\nwant %s, error %s", c.line, args, err, c.want, c.err)
+		}
+	}
+}
+
+// A schema that leads to itself in many ways takes no longer than one that does not.
+func TestArgumentsOfLoops(t *testing.T) {
+	ten := strings.Repeat(`{"$ref":"#/$defs/l"},`, 9) + `{"$ref":"#/$defs/l"}`
+	loop := `{"anyOf":[` + ten + `],"allOf":[` + ten + `]}`
+	for _, schema := range []string{
+		`{"properties":{"x":{"$ref":"#/$defs/l"}},"$defs":{"l":` + loop + `}}`,
+		`{"$ref":"#/$defs/l","properties":{"x":{}},"$defs":{"l":` + loop + `}}`,
+	} {
+		list := argumentsOf(json.RawMessage(schema))
+		if len(list) != 1 || list[0].name != "x" || list[0].kind != "any" {
+			t.Errorf("%.60s…: %v", schema, list)
 		}
 	}
 }
@@ -75,10 +176,11 @@ func TestStrangeSchemas(t *testing.T) {
 		`{"properties":{"x":{"$ref":"https://x.example/y"}}}`:                                   `{"x":2}`,
 		`{"properties":{"x":{"$ref":"#/properties/a~1b"},"a/b":{"type":"string"}}}`:             `{"x":"2"}`,
 		`{"properties":{"x":{"type":5}}}`:                                                       `{"x":2}`,
-		`{"properties":[]}`:                                                                     `{"x":2}`,
-		`null`:                                                                                  `{"x":2}`,
+		`{"properties":{"x":{"type":"string","required":true,"enum":"no list"}}}`:               `{"x":"2"}`,
+		`{"properties":[]}`: `{"x":2}`,
+		`null`:              `{"x":2}`,
 	} {
-		got, err := toolArguments(&mcp.Tool{Name: "t", InputSchema: json.RawMessage(schema)}, []string{"x=2"})
+		got, err := toolArguments(&mcp.Tool{Name: "t", InputSchema: json.RawMessage(schema)}, []string{"x=2"}, &valueSource{})
 		if string(got) != want || err != nil {
 			t.Errorf("%s: %s, %v, want %s", schema, got, err, want)
 		}

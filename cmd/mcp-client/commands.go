@@ -152,21 +152,26 @@ func (j *job) flush(heads ...string) {
 
 // call calls a tool, with arguments that fit its input schema.
 func call(ctx context.Context, j *job) error {
-	name := j.args[0]
-	t, err := find(j.cs.Tools(ctx), "tool", name, func(t *mcp.Tool) string { return t.Name })
-	if err != nil {
-		return err
-	}
-	args, err := toolArguments(t, j.args[1:])
+	t, args, err := j.tool(ctx)
 	if err != nil {
 		return err
 	}
 	if j.asTask {
-		r, err := j.start(ctx, name, args)
+		r, err := j.start(ctx, t.Name, args)
 		return j.called(r, err)
 	}
-	r, err := j.reporting().CallTool(ctx, name, args)
+	r, err := j.reporting().CallTool(ctx, t.Name, args)
 	return j.called(r, err)
+}
+
+// tool finds the tool that the arguments of the subcommand name, and makes its arguments.
+func (j *job) tool(ctx context.Context) (*mcp.Tool, json.RawMessage, error) {
+	t, err := find(j, j.cs.Tools(ctx), "tool", j.args[0], func(t *mcp.Tool) string { return t.Name })
+	if err != nil {
+		return nil, nil, err
+	}
+	args, err := toolArguments(t, j.args[1:], j.source())
+	return t, args, err
 }
 
 // called prints what a call has come to; r is nil where there is no result.
@@ -212,9 +217,11 @@ func (j *job) result(r *mcp.CallToolResult) error {
 	return j.content(&mcp.TextContent{Text: b.String()})
 }
 
-// find looks for a named item of a list. The error names those there are.
-func find[T any](items iter.Seq2[T, error], kind, name string, nameOf func(T) string) (T, error) {
+// find looks for a named item of a list; in a shell, the beginning of its name is enough.
+// The error names those there are.
+func find[T any](j *job, items iter.Seq2[T, error], kind, name string, nameOf func(T) string) (T, error) {
 	var names []string
+	var found []T
 	var none T
 	for item, err := range items {
 		if err != nil {
@@ -223,7 +230,17 @@ func find[T any](items iter.Seq2[T, error], kind, name string, nameOf func(T) st
 		if nameOf(item) == name {
 			return item, nil
 		}
-		names = append(names, nameOf(item))
+		names, found = append(names, nameOf(item)), append(found, item)
+	}
+	if j.inShell {
+		full, err := shortened(name, names)
+		if err != nil {
+			return none, err
+		}
+		if full != "" {
+			j.note(kind + ": " + full)
+			return found[slices.Index(names, full)], nil
+		}
 	}
 	return none, usagef("the server has no %s %q; it has: %s", kind, name, strings.Join(names, ", "))
 }
@@ -249,7 +266,11 @@ func resources(ctx context.Context, j *job) error {
 }
 
 func read(ctx context.Context, j *job) error {
-	r, err := j.reporting().ReadResource(ctx, j.args[0])
+	uri, err := j.uri(ctx)
+	if err != nil {
+		return err
+	}
+	r, err := j.reporting().ReadResource(ctx, uri)
 	j.screen.progress("")
 	if err != nil {
 		return err
@@ -281,16 +302,15 @@ func prompts(ctx context.Context, j *job) error {
 }
 
 func prompt(ctx context.Context, j *job) error {
-	name := j.args[0]
-	p, err := find(j.cs.Prompts(ctx), "prompt", name, func(p *mcp.Prompt) string { return p.Name })
+	p, err := find(j, j.cs.Prompts(ctx), "prompt", j.args[0], func(p *mcp.Prompt) string { return p.Name })
 	if err != nil {
 		return err
 	}
-	args, err := promptArguments(p, j.args[1:])
+	args, err := promptArguments(p, j.args[1:], j.source())
 	if err != nil {
 		return err
 	}
-	r, err := j.reporting().GetPrompt(ctx, name, args)
+	r, err := j.reporting().GetPrompt(ctx, p.Name, args)
 	j.screen.progress("")
 	if err != nil {
 		return err

@@ -1,15 +1,21 @@
 // Command mcp-client talks to an MCP server from the command line.
 //
+//	mcp-client [flags] SUBCOMMAND [args] SERVER
+//	mcp-client [flags] SERVER SUBCOMMAND [args]
 //	mcp-client [flags] SUBCOMMAND [args] -- COMMAND ARGS...
-//	mcp-client [flags] SUBCOMMAND [args] URL
-//	mcp-client [flags] URL SUBCOMMAND [args]
 //
-// It starts COMMAND, a server that speaks on its stdin and stdout, does one thing
-// with it, and ends it; or it connects to a server over HTTP. A word that begins with
-// http:// or https:// is the server's URL where it is the first one, or, without "--",
-// the last one. Run mcp-client -h for the subcommands and flags. Flags may stand
-// before or after the subcommand, up to "--". The newest revision of the protocol that
-// both sides know is spoken, unless -revision names one.
+// It does one thing with a server, or with shell one after the other. COMMAND is a server
+// to start, that speaks on its stdin and stdout and is ended afterwards. SERVER is the http
+// or https URL of one that runs, or a name that a file of servers has: -config says which
+// file, else it is .mcp.json of the folder or mcp-client/servers.json of the user's
+// configuration. The first word that is no flag is the subcommand, or else the server, and
+// the next one the subcommand; where neither the first word is the server nor a command
+// follows, the last one is it. So a name is looked up where a URL stands, and nowhere
+// else. What a file wants to start is asked about first: see mcp-client help servers.
+//
+// Run mcp-client -h for the subcommands, mcp-client help SUBCOMMAND for more of each, and
+// mcp-client help flags for the flags, which may stand anywhere before "--". The newest
+// revision of the protocol that both sides know is spoken, unless -revision names one.
 //
 // Where a server over HTTP wants to know who calls, the person logs in with the browser,
 // after a question. Tokens are kept in the folder mcp-client of the user's configuration,
@@ -21,7 +27,8 @@
 // by the command of -sampler, which gets the parameters of sampling/createMessage as JSON on
 // stdin and prints the result as JSON; the person sees and approves both. -yes asks nothing,
 // for scripts that trust the server: it accepts forms with their defaults, accepts visits but
-// opens no page, and lets -sampler answer. Where there is no terminal and no -yes, the answer
+// opens no page, and lets -sampler answer; it does not allow what a file of servers wants to
+// start. Where there is no terminal and no -yes, the answer
 // is no.
 //
 // On a terminal, lists are tables, progress is a bar, log messages have colours (not if
@@ -33,6 +40,8 @@
 //	mcp-client tools -- mcp-server ~/notes
 //	mcp-client tools http://localhost:8080/mcp
 //	mcp-client call search query=milk -- mcp-server ~/notes
+//	mcp-client call search query=milk notes
+//	mcp-client shell notes
 //	mcp-client call -task checksum http://localhost:8080/mcp
 //	mcp-client tasks result 2GMKPG4QKTSFYGBTFZ3CFUYZ5X http://localhost:8080/mcp
 //	mcp-client -json read file:///todo.txt -- mcp-server ~/notes | jq .contents
@@ -41,13 +50,17 @@
 // Results go to stdout, all else to stderr. Exit codes:
 //
 //	0    done
-//	1    the tool reports an error, or the demo does not show what it should
+//	1    the tool reports an error, a call of a bench has failed, or the demo does not
+//	     show what it should
 //	2    the command line is wrong, or does not fit what the server offers
-//	3    the server could not be started or reached, was lost, cannot serve now (HTTP
-//	     5xx), or did not answer in time
+//	3    the server could not be started or reached, or may not be, was lost, cannot
+//	     serve now (HTTP 5xx), or did not answer in time
 //	4    the server answered with an error (HTTP 401 and 403, too), or with what is no
 //	     valid answer
 //	130  interrupted
+//
+// That of a shell at a terminal is 0, unless it loses its server; that of one that reads a
+// script is of the first line that failed.
 package main
 
 import (
@@ -110,6 +123,11 @@ type program struct {
 	updates  inbox
 	visits   visits
 	signals  <-chan os.Signal
+	// stdin is where a shell reads lines, and "@-" its value; typed: it is a terminal.
+	stdin io.Reader
+	typed bool
+	line  *interruptible // of a shell, that runs
+	entry *namedServer   // the server, if a file has its name; else nil
 	// dial makes the way to the server from a command or a URL.
 	dial func(p *program, target []string) (mcp.Transport, error)
 	// config returns the folder of the user's configuration, and browse shows a page.
@@ -118,56 +136,50 @@ type program struct {
 }
 
 type flags struct {
-	help    bool
-	json    bool
+	perLine
 	yes     bool
 	quiet   bool
 	sampler string
 	level   string
-	output  string
 	timeout time.Duration
 	roots   []string
 	header  http.Header
-	asTask  bool
+	// serversFile is where servers have names; "": in the usual places.
+	serversFile string
 	// revisions are those to speak; nil: all.
 	revisions []string
 	auth
 }
 
+// perLine are the flags that each line of a shell has for itself.
+type perLine struct {
+	help           bool
+	json           bool
+	output         string
+	asTask         bool
+	calls, callers int // of a bench; 0: as many as usual
+}
+
 // A command is a subcommand.
 type command struct {
 	name, args, help string
-	min, max         int // number of arguments
+	more             string // what else there is to know of it
+	example          string // its line, without the server
+	min, max         int    // number of arguments
 	// run does it; nil for what needs no server and has alone, or just its URL and has
 	// apart.
 	run   func(ctx context.Context, j *job) error
-	alone func(ctx context.Context, p *program) error
+	alone func(ctx context.Context, p *program, args []string) error
 	apart func(ctx context.Context, p *program, server string) error
 }
 
 // A job is a subcommand at work on a session.
 type job struct {
 	*program
-	cs   *mcp.ClientSession
-	args []string
-	rows [][]string // of the table that is to be printed
-}
-
-const anyNumber = 1 << 30
-
-var commands = []command{
-	{name: "info", help: "what the server says of itself, and what it offers", run: info},
-	{name: "tools", help: "list the tools", run: tools},
-	{name: "call", args: "NAME [KEY=VALUE… | KEY:=JSON… | JSON]", help: "call a tool; values have the types of its input schema", min: 1, max: anyNumber, run: call},
-	{name: "tasks", args: "list | watch ID | result ID | cancel ID", help: "list the tasks (2025-11-25); tell how one is until it is over; wait for its result, and answer what it asks; cancel it", min: 1, max: 2, run: tasks},
-	{name: "resources", help: "list the resources and resource templates", run: resources},
-	{name: "read", args: "URI", help: "read a resource", min: 1, max: 1, run: read},
-	{name: "prompts", help: "list the prompts", run: prompts},
-	{name: "prompt", args: "NAME [KEY=VALUE…]", help: "get a prompt", min: 1, max: anyNumber, run: prompt},
-	{name: "complete", args: "REF ARG VALUE [KEY=VALUE…]", help: "suggest values for an argument; REF is prompt:NAME or a URI template, KEY=VALUE the arguments that are known", min: 3, max: anyNumber, run: complete},
-	{name: "watch", args: "URI", help: "tell of updates of a resource, and what they change, until interrupted", min: 1, max: 1, run: watch},
-	{name: "logout", help: "give up the tokens for a server, here and at its authorization server", apart: logout},
-	{name: "demo", help: "build the folder server of this module and show every feature with it", alone: runDemo},
+	cs      *mcp.ClientSession
+	args    []string
+	rows    [][]string // of the table that is to be printed
+	inShell bool       // names may be shortened
 }
 
 func main() {
@@ -183,6 +195,8 @@ func main() {
 			colour: isTerminal(os.Stderr) && colourful(os.Getenv), width: columns(os.Stderr)},
 		person:  &person{open: openTerminal},
 		signals: signals,
+		stdin:   os.Stdin,
+		typed:   isTerminal(os.Stdin),
 		dial:    dial,
 		config:  os.UserConfigDir,
 		browse:  mcp.OpenBrowser,
@@ -191,21 +205,27 @@ func main() {
 }
 
 // run does what the command line says, and returns the exit code. The first signal
-// cancels what runs, the second one ends the wait for it.
+// cancels what runs, the second one ends the wait for it; a shell at a terminal stays at
+// the first one that comes while a line of it runs.
 func (p *program) run(args []string) int {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
+	p.line = &interruptible{}
 	done := make(chan int, 1)
 	go func() { done <- p.finish(ctx, p.do(ctx, args)) }() // ends with the program, if not before
-	for interrupts := 0; ; interrupts++ {
+	for interrupted := false; ; {
 		select {
 		case code := <-done:
 			return code
-		case <-p.signals:
-			if interrupts > 0 {
+		case sig := <-p.signals:
+			switch {
+			case sig == os.Interrupt && p.line.interrupt(): // the shell goes on
+			case interrupted:
 				return exitInterrupted
+			default:
+				interrupted = true
+				cancel(errInterrupted)
 			}
-			cancel(errInterrupted)
 		}
 	}
 }
@@ -237,12 +257,15 @@ func exitCode(ctx context.Context, err error) int {
 	var usage *usageError
 	var answered *mcp.Error
 	var overHTTP *mcp.HTTPError
+	var line *lineError
 	switch {
 	case err == nil:
 		return exitOK
 	case errors.Is(context.Cause(ctx), errInterrupted):
 		return exitInterrupted
-	case errors.Is(err, errTool), errors.Is(err, errDemo):
+	case errors.As(err, &line):
+		return line.code
+	case errors.Is(err, errTool), errors.Is(err, errDemo), errors.Is(err, errBench):
 		return exitTool
 	case errors.As(err, &usage):
 		return exitUsage
@@ -258,14 +281,17 @@ func exitCode(ctx context.Context, err error) int {
 func (p *program) do(ctx context.Context, args []string) error {
 	cmd, args, target, err := p.parse(args)
 	switch {
-	case p.help:
-		_, err := io.WriteString(p.stdout, usage())
-		return err
 	case err != nil:
 		return err
+	case p.help:
+		return helpOn(p.stdout, cmd)
 	case cmd.alone != nil:
-		return cmd.alone(ctx, p)
-	case cmd.apart != nil:
+		return cmd.alone(ctx, p, args)
+	}
+	if err := p.allow(ctx); err != nil {
+		return err
+	}
+	if cmd.apart != nil {
 		return cmd.apart(ctx, p, target[0])
 	}
 	o, err := p.options()
@@ -296,88 +322,135 @@ func (p *program) do(ctx context.Context, args []string) error {
 }
 
 // parse reads the command line: flags, the subcommand and its arguments, and the
-// server: a URL, or what stands after "--".
+// server: a URL, a name, or what stands after "--".
 func (p *program) parse(line []string) (cmd *command, args, target []string, err error) {
 	var headerErr error
-	fs := p.flagSet(&headerErr)
 	i := slices.Index(line, "--")
 	if i >= 0 {
 		line, target = line[:i], line[i+1:]
 	}
-	for rest := line; ; {
-		if err := fs.Parse(rest); err != nil {
-			return nil, nil, nil, usagef("%v; mcp-client -h tells more", err)
-		}
-		if fs.NArg() == 0 {
-			break
-		}
-		args, rest = append(args, fs.Arg(0)), fs.Args()[1:]
+	words, err := p.parseFlags(p.flagSet(&headerErr), line)
+	if err != nil {
+		return nil, nil, nil, err
 	}
-	args, u := cutURL(args, i >= 0)
-	if u != "" {
-		target = append([]string{u}, target...)
-	}
-	if len(args) == 0 {
-		return nil, nil, nil, usagef("which subcommand? mcp-client -h lists them")
-	}
-	n := slices.IndexFunc(commands, func(c command) bool { return c.name == args[0] })
-	if n < 0 {
-		return nil, nil, nil, usagef("unknown subcommand %q; mcp-client -h lists them", args[0])
-	}
-	cmd, args = &commands[n], args[1:]
+	cmd, args, server, err := split(words, i >= 0)
 	switch {
+	case p.help:
+		return cmd, nil, nil, nil
+	case err != nil:
+		return nil, nil, nil, err
 	case len(args) < cmd.min || len(args) > cmd.max:
 		return nil, nil, nil, usagef("usage: mcp-client %s", cmd.synopsis())
-	case cmd.alone != nil && len(target) > 0:
-		return nil, nil, nil, usagef("%s starts its own server, and takes no other", cmd.name)
-	case cmd.alone == nil && len(target) == 0:
+	case cmd.alone != nil && (len(target) > 0 || server != ""):
+		return nil, nil, nil, usagef("%s takes no server", cmd.name)
+	case cmd.alone == nil && len(target) == 0 && server == "":
 		return nil, nil, nil, usagef("which server? usage: mcp-client %s", cmd.synopsis())
 	case headerErr != nil:
 		return nil, nil, nil, headerErr
-	case len(target) > 1 && isURL(target[0]):
-		return nil, nil, nil, usagef("the server is a URL or a command, not both")
+	case len(target) > 0 && server != "", len(target) > 1 && isURL(target[0]):
+		return nil, nil, nil, usagef("the server is a URL, a name or a command, not two of them")
+	case p.serversFile != "" && (isURL(server) || server == "") && cmd.name != "servers":
+		return nil, nil, nil, usagef("-config is for a server by its name")
+	case isURL(server):
+		target = []string{server}
+	case server != "":
+		if target, err = p.named(server); err != nil {
+			return nil, nil, nil, err
+		}
+	}
+	return cmd, args, target, p.fit(cmd, target)
+}
+
+// parseFlags reads flags, wherever they stand, and returns the other words.
+func (p *program) parseFlags(fs *flag.FlagSet, line []string) (words []string, err error) {
+	for {
+		if err := fs.Parse(line); err != nil {
+			return nil, usagef("%v; mcp-client help flags tells more", err)
+		}
+		if fs.NArg() == 0 {
+			return words, nil
+		}
+		words, line = append(words, fs.Arg(0)), fs.Args()[1:]
+	}
+}
+
+// split finds in the words of a command line the subcommand, its arguments, and the word
+// for the server; "" if there is none. The first word is the subcommand, or else the
+// server, and the second one the subcommand. If neither the first word is the server nor a
+// command follows, the last one is it.
+func split(words []string, command bool) (cmd *command, args []string, server string, err error) {
+	if len(words) == 0 {
+		return nil, nil, "", usagef("which subcommand? mcp-client -h lists them")
+	}
+	cmd = lookup(words[0])
+	if cmd == nil && (isURL(words[0]) || len(words) > 1 && lookup(words[1]) != nil) {
+		server, words = words[0], words[1:]
+		if len(words) == 0 {
+			return nil, nil, "", usagef("which subcommand? mcp-client -h lists them")
+		}
+		cmd = lookup(words[0])
+	}
+	if cmd == nil {
+		return nil, nil, "", usagef("unknown subcommand %q; mcp-client -h lists them", words[0])
+	}
+	args = words[1:]
+	if n := len(args); n > 0 && server == "" && !command {
+		if last := args[n-1]; isURL(last) || cmd.alone == nil && n > cmd.min {
+			return cmd, args[:n-1], last, nil
+		}
+	}
+	return cmd, args, server, nil
+}
+
+func lookup(name string) *command {
+	for _, c := range commands() {
+		if c.name == name {
+			return &c
+		}
+	}
+	return nil
+}
+
+// fit tells which flags do not fit the subcommand or the server.
+func (p *program) fit(cmd *command, target []string) error {
+	switch {
 	case len(target) > 0 && isURL(target[0]): // all flags are fine
 	case cmd.apart != nil:
-		return nil, nil, nil, usagef("%s is for servers over HTTP", cmd.name)
+		return usagef("%s is for servers over HTTP", cmd.name)
 	case p.header != nil:
-		return nil, nil, nil, usagef("-header is for servers over HTTP")
+		return usagef("-header is for servers over HTTP")
 	case p.auth.given():
-		return nil, nil, nil, usagef("-client-id, -client-secret-file, -no-browser and -scope are for servers over HTTP")
+		return usagef("-client-id, -client-secret-file, -no-browser and -scope are for servers over HTTP")
 	}
 	switch {
 	case p.secretFile != "" && p.clientID == "":
-		return nil, nil, nil, usagef("-client-secret-file is for -client-id")
+		return usagef("-client-secret-file is for -client-id")
 	case p.level != "" && !slices.Contains(levels, p.level):
-		return nil, nil, nil, usagef("-level must be one of %s, not %q", strings.Join(levels, ", "), p.level)
-	case p.asTask && cmd.name != "call":
-		return nil, nil, nil, usagef("-task is for call")
+		return usagef("-level must be one of %s, not %q", strings.Join(levels, ", "), p.level)
 	case p.revisions != nil && cmd.alone != nil:
-		return nil, nil, nil, usagef("%s speaks revisions of its own choice: -revision is not for it", cmd.name)
+		return usagef("%s speaks revisions of its own choice: -revision is not for it", cmd.name)
 	case p.timeout < 0:
-		return nil, nil, nil, usagef("-timeout must not be negative")
+		return usagef("-timeout must not be negative")
 	}
-	return cmd, args, target, nil
+	return p.fitLine(cmd)
 }
 
-// cutURL takes the URL of the server off the words of a command line; "" if there is
-// none.
-func cutURL(args []string, command bool) (rest []string, u string) {
-	switch n := len(args); {
-	case n > 0 && isURL(args[0]):
-		return args[1:], args[0]
-	case n > 1 && isURL(args[n-1]) && !command:
-		return args[:n-1], args[n-1]
+// fitLine is fit for the flags that a line of a shell has, too.
+func (p *program) fitLine(cmd *command) error {
+	switch {
+	case p.asTask && cmd.name != "call":
+		return usagef("-task is for call")
+	case (p.calls != 0 || p.callers != 0) && cmd.name != "bench":
+		return usagef("-n and -c are for bench")
 	}
-	return args, ""
+	return nil
 }
 
 var levels = []string{"debug", "info", "notice", "warning", "error", "critical", "alert", "emergency"}
 
 func (p *program) flagSet(headerErr *error) *flag.FlagSet {
-	fs := flag.NewFlagSet("mcp-client", flag.ContinueOnError)
-	fs.SetOutput(io.Discard)
-	fs.BoolVar(&p.help, "h", false, "show this help")
-	fs.BoolVar(&p.help, "help", false, "likewise")
+	fs := p.lineFlags()
+	fs.StringVar(&p.serversFile, "config", "", "servers have their names in `FILE`; without it in .mcp.json of this folder, and in mcp-client/servers.json of the user's configuration")
 	fs.StringVar(&p.clientID, "client-id", "", "log in as the client `ID`, which was registered with the authorization server beforehand")
 	fs.StringVar(&p.secretFile, "client-secret-file", "", "the secret of that client is in `FILE`")
 	fs.BoolVar(&p.noBrowser, "no-browser", false, "open no browser here: show the URL of a page; when logging in, ask for the one it leads to")
@@ -386,9 +459,7 @@ func (p *program) flagSet(headerErr *error) *flag.FlagSet {
 		return nil
 	})
 	fs.Var(headers{&p.header, headerErr}, "header", "send the header `'Name: value'` with every request over HTTP; may be given several times")
-	fs.BoolVar(&p.json, "json", false, "print JSON for scripts: one value a line, an item of a list or a result each")
 	fs.StringVar(&p.level, "level", "", "ask for log messages from `LEVEL` on; they are shown on stderr")
-	fs.StringVar(&p.output, "o", "", "write the first image, sound or other binary data of the result to `FILE`")
 	fs.BoolVar(&p.quiet, "q", false, "show on stderr only errors, and what was asked for")
 	fs.Func("root", "tell the server of the folder `DIR`; may be given several times", func(dir string) error {
 		p.roots = append(p.roots, dir)
@@ -401,45 +472,25 @@ func (p *program) flagSet(headerErr *error) *flag.FlagSet {
 		p.revisions = append(p.revisions, name)
 		return nil
 	})
-	fs.BoolVar(&p.asTask, "task", false, "let the call be a task, if the server makes it one, and print its id, for tasks; the tasks of a server that is a command usually end with it")
 	fs.DurationVar(&p.timeout, "timeout", 0, "how long each request may take, such as 30s; 0: an hour, and 5 minutes without a sign of life")
 	fs.StringVar(&p.sampler, "sampler", "", "let the shell `COMMAND` be the model: it gets the request as JSON on stdin and prints the result as JSON; you approve both")
 	fs.Var(traceFlag{p}, "trace", "show on stderr what goes over the wire, without secrets; long texts are cut, but for -trace=full")
-	fs.BoolVar(&p.yes, "yes", false, "ask nothing: accept every form with its defaults and every page to visit, which is shown but not opened; let -sampler answer; log in where that is wanted")
+	fs.BoolVar(&p.yes, "yes", false, "ask nothing: accept every form with its defaults and every page to visit, which is shown but not opened; let -sampler answer; log in where that is wanted; only what a file of servers wants to start is asked about all the same")
 	return fs
 }
 
-func usage() string {
-	var b strings.Builder
-	b.WriteString("usage: mcp-client [flags] SUBCOMMAND [args] -- COMMAND ARGS...\n" +
-		"       mcp-client [flags] SUBCOMMAND [args] URL\n" +
-		"       mcp-client [flags] URL SUBCOMMAND [args]\n\n" +
-		"The server is a command to start, or the http or https URL of one that runs.\n\nSubcommands:\n")
-	for i := range commands {
-		fmt.Fprintf(&b, "  %s\n    \t%s\n", strings.TrimSpace(commands[i].name+" "+commands[i].args), commands[i].help)
-	}
-	b.WriteString("\nFlags, before or after the subcommand:\n")
-	fs := (&program{}).flagSet(new(error))
-	fs.SetOutput(&b)
-	fs.PrintDefaults()
-	b.WriteString("\nExit codes: 0 done, 1 the tool reports an error, 2 the command line is wrong\n" +
-		"or does not fit what the server offers, 3 no connection or no answer (HTTP 5xx,\n" +
-		"too), 4 an error of the protocol (HTTP 401 and 403, too), 130 interrupted.\n")
-	return b.String()
-}
-
-func (c *command) synopsis() string {
-	text := "[flags] " + c.name
-	if c.args != "" {
-		text += " " + c.args
-	}
-	switch {
-	case c.run != nil:
-		text += " -- COMMAND ARGS... | URL"
-	case c.apart != nil:
-		text += " URL"
-	}
-	return text
+// lineFlags are those that a line of a shell may have, too.
+func (p *program) lineFlags() *flag.FlagSet {
+	fs := flag.NewFlagSet("mcp-client", flag.ContinueOnError)
+	fs.SetOutput(io.Discard)
+	fs.BoolVar(&p.help, "h", false, "show this help")
+	fs.BoolVar(&p.help, "help", false, "likewise")
+	fs.BoolVar(&p.json, "json", p.json, "print JSON for scripts: one value a line, an item of a list or a result each")
+	fs.StringVar(&p.output, "o", p.output, "write the first image, sound or other binary data of the result to `FILE`")
+	fs.BoolVar(&p.asTask, "task", p.asTask, "let the call be a task, if the server makes it one, and print its id, for tasks; the tasks of a server that is a command usually end with it")
+	fs.IntVar(&p.calls, "n", p.calls, "make `N` calls in a bench; 0: 100")
+	fs.IntVar(&p.callers, "c", p.callers, "let `C` callers make them, each one call after the other; 0: 1")
+	return fs
 }
 
 // dial makes the way to a server that is a command to start, or has a URL.
@@ -447,9 +498,7 @@ func dial(p *program, target []string) (mcp.Transport, error) {
 	if isURL(target[0]) {
 		return p.httpTransport(target[0])
 	}
-	p.server = shellText(target)
-	p.note("starting: " + p.server)
-	return p.commandTransport(exec.Command(target[0], target[1:]...)), nil
+	return p.commandTransport(p.command(target)), nil
 }
 
 func (p *program) commandTransport(cmd *exec.Cmd) *mcp.CommandTransport {

@@ -195,6 +195,8 @@ func (b *buffer) String() string {
 type trial struct {
 	w        watcher
 	typed    string // by the person; "": there is none
+	stdin    string
+	shell    bool // stdin is where the person types
 	terminal bool
 	colour   bool
 	width    int    // of the terminal; 0: nobody knows
@@ -203,6 +205,7 @@ type trial struct {
 	dial     func(*program, []string) (mcp.Transport, error) // nil: to the test server
 	hear     func(text string)                               // gets what is written to stdout and stderr
 	config   string                                          // folder; "": one that does not exist
+	noConfig bool                                            // there cannot be one
 	browse   func(ctx context.Context, url string) error     // nil: none may be opened
 	open     func() (io.Reader, io.Writer, error)            // nil: by typed
 	speaks   []string                                        // the revisions of the test server; nil: all
@@ -215,14 +218,19 @@ func (tr *trial) run(line ...string) *trial {
 	width := func() int { return tr.width }
 	p := &program{stdout: tr.heard(&tr.stdout), terminal: tr.terminal, colour: tr.colour, width: width, folder: tr.folder,
 		screen:  &screen{w: tr.heard(&tr.stderr), terminal: tr.terminal, colour: tr.colour, width: width},
-		signals: tr.signals, dial: tr.dial,
+		signals: tr.signals, dial: tr.dial, stdin: strings.NewReader(tr.stdin), typed: tr.shell,
 		person: &person{open: func() (io.Reader, io.Writer, error) {
 			if tr.typed == "" {
 				return nil, nil, errors.New("there is no terminal to ask at")
 			}
 			return strings.NewReader(tr.typed), &tr.screen, nil
 		}}}
-	p.config = func() (string, error) { return cmp.Or(tr.config, filepath.Join("there", "is", "none")), nil }
+	p.config = func() (string, error) {
+		if tr.noConfig {
+			return "", errors.New("there is no home")
+		}
+		return cmp.Or(tr.config, filepath.Join("there", "is", "none")), nil
+	}
 	if tr.open != nil {
 		p.person.open = tr.open
 	}
@@ -398,36 +406,36 @@ func TestCommandLine(t *testing.T) {
 		{"", "which subcommand? mcp-client -h lists them"},
 		{"-- x", "which subcommand? mcp-client -h lists them"},
 		{"fly -- x", `unknown subcommand "fly"; mcp-client -h lists them`},
-		{"tools", "which server? usage: mcp-client [flags] tools -- COMMAND ARGS... | URL"},
-		{"tools --", "which server? usage: mcp-client [flags] tools -- COMMAND ARGS... | URL"},
-		{"read -- x", "usage: mcp-client [flags] read URI -- COMMAND ARGS... | URL"},
-		{"read a b -- x", "usage: mcp-client [flags] read URI -- COMMAND ARGS... | URL"},
-		{"complete a b -- x", "usage: mcp-client [flags] complete REF ARG VALUE [KEY=VALUE…] -- COMMAND ARGS... | URL"},
-		{"demo -- x", "demo starts its own server, and takes no other"},
+		{"tools", "which server? usage: mcp-client [flags] tools -- COMMAND ARGS... | URL | NAME"},
+		{"tools --", "which server? usage: mcp-client [flags] tools -- COMMAND ARGS... | URL | NAME"},
+		{"read -- x", "usage: mcp-client [flags] read URI -- COMMAND ARGS... | URL | NAME"},
+		{"read a b -- x", "usage: mcp-client [flags] read URI -- COMMAND ARGS... | URL | NAME"},
+		{"complete a b -- x", "usage: mcp-client [flags] complete REF ARG VALUE [KEY=VALUE…] -- COMMAND ARGS... | URL | NAME"},
+		{"demo -- x", "demo takes no server"},
 		{"demo now", "usage: mcp-client [flags] demo"},
-		{"-wrong tools -- x", "flag provided but not defined: -wrong; mcp-client -h tells more"},
-		{"tools -wrong -- x", "flag provided but not defined: -wrong; mcp-client -h tells more"},
-		{"tools -timeout soon -- x", `invalid value "soon" for flag -timeout: parse error; mcp-client -h tells more`},
-		{"tools -trace=loud -- x", `invalid boolean value "loud" for -trace: want -trace or -trace=full; mcp-client -h tells more`},
+		{"-wrong tools -- x", "flag provided but not defined: -wrong; mcp-client help flags tells more"},
+		{"tools -wrong -- x", "flag provided but not defined: -wrong; mcp-client help flags tells more"},
+		{"tools -timeout soon -- x", `invalid value "soon" for flag -timeout: parse error; mcp-client help flags tells more`},
+		{"tools -trace=loud -- x", `invalid boolean value "loud" for -trace: want -trace or -trace=full; mcp-client help flags tells more`},
 		{"tools -timeout -1s -- x", "-timeout must not be negative"},
 		{"tools -level loud -- x", `-level must be one of debug, info, notice, warning, error, critical, alert, emergency, not "loud"`},
 		{"http://h/mcp", "which subcommand? mcp-client -h lists them"},
-		{"http://h/mcp tools -- x", "the server is a URL or a command, not both"},
-		{"tools -- http://h/mcp x", "the server is a URL or a command, not both"},
-		{"demo http://h/mcp", "demo starts its own server, and takes no other"},
+		{"http://h/mcp tools -- x", "the server is a URL, a name or a command, not two of them"},
+		{"tools -- http://h/mcp x", "the server is a URL, a name or a command, not two of them"},
+		{"demo http://h/mcp", "demo takes no server"},
 		{"tools http://?key=secret", "the URL of the server cannot be understood"},
-		{"tools -revision 2025-11-26 -- x", `invalid value "2025-11-26" for flag -revision: want one of 2026-07-28, 2025-11-25, 2025-06-18, 2025-03-26, 2024-11-05; mcp-client -h tells more`},
+		{"tools -revision 2025-11-26 -- x", `invalid value "2025-11-26" for flag -revision: want one of 2026-07-28, 2025-11-25, 2025-06-18, 2025-03-26, 2024-11-05; mcp-client help flags tells more`},
 		{"demo -revision 2025-11-25", "demo speaks revisions of its own choice: -revision is not for it"},
 		{"tools -task -- x", "-task is for call"},
-		{"tasks -- x", "usage: mcp-client [flags] tasks list | watch ID | result ID | cancel ID -- COMMAND ARGS... | URL"},
+		{"tasks -- x", "usage: mcp-client [flags] tasks list | watch ID | result ID | cancel ID -- COMMAND ARGS... | URL | NAME"},
 		{"-header A:secret tools -- x", "-header is for servers over HTTP"},
 		{"-header A:secret demo", "-header is for servers over HTTP"},
 		{"-client-id x tools -- x", "-client-id, -client-secret-file, -no-browser and -scope are for servers over HTTP"},
 		{"-no-browser demo", "-client-id, -client-secret-file, -no-browser and -scope are for servers over HTTP"},
 		{"-client-secret-file x tools http://h/mcp", "-client-secret-file is for -client-id"},
-		{"logout", "which server? usage: mcp-client [flags] logout URL"},
+		{"logout", "which server? usage: mcp-client [flags] logout URL | NAME"},
 		{"logout -- x", "logout is for servers over HTTP"},
-		{"logout now http://h/mcp", "usage: mcp-client [flags] logout URL"},
+		{"logout now http://h/mcp", "usage: mcp-client [flags] logout URL | NAME"},
 		{"-header secret tools http://h/mcp", "-header must be 'Name: value'"},
 		{"-header /:secret tools http://h/mcp", "-header must be 'Name: value'"},
 		{"-header A:sec\x00ret tools http://h/mcp", "-header must be 'Name: value'"},
@@ -436,17 +444,6 @@ func TestCommandLine(t *testing.T) {
 		tr := &trial{dial: refused}
 		tr.run(strings.Fields(c.line)...).is(t, exitUsage, "", "mcp-client: "+c.stderr+"\n")
 	}
-}
-
-func TestHelp(t *testing.T) {
-	tr := new(trial).run("-h")
-	tr.is(t, exitOK, usage(), "")
-	for _, c := range commands {
-		if !strings.Contains(usage(), "\n  "+c.name) {
-			t.Errorf("the help lacks %s", c.name)
-		}
-	}
-	new(trial).run("tools", "--help").is(t, exitOK, usage(), "")
 }
 
 func TestUntypedCallSendsNothing(t *testing.T) {

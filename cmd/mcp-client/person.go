@@ -21,9 +21,12 @@ type person struct {
 
 	once  sync.Once // for the fields below
 	turn  chan struct{}
-	lines chan string // what is typed; closed at the end of input
+	knock chan struct{} // sent on to get the turn of a shell that waits for a line
+	lines chan string   // what is typed; closed at the end of input
 	out   io.Writer
 	err   error // why there is no terminal
+
+	unread error // why what is typed could not be read to its end; set before lines is closed
 }
 
 var (
@@ -49,15 +52,19 @@ func (q *person) begin(ctx context.Context) (end func(), err error) {
 		if in, q.out, q.err = q.open(); q.err != nil {
 			return
 		}
-		q.turn, q.lines = make(chan struct{}, 1), make(chan string)
+		q.turn, q.knock, q.lines = make(chan struct{}, 1), make(chan struct{}), make(chan string)
 		go q.listen(in) // ends with the input, or with the program
 	})
 	if q.err != nil {
 		return nil, q.err
 	}
+	end = func() { <-q.turn }
 	select {
 	case q.turn <- struct{}{}:
-		return func() { <-q.turn }, nil
+		return end, nil
+	case q.knock <- struct{}{}:
+		fmt.Fprintln(q.out) // after the prompt of the shell
+		return end, nil
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
@@ -72,6 +79,7 @@ func (q *person) listen(in io.Reader) {
 	for s.Scan() {
 		q.lines <- s.Text()
 	}
+	q.unread = s.Err()
 }
 
 // say shows a line.

@@ -64,7 +64,11 @@ func (b *inbox) take() (uris []string) {
 
 // watch tells of updates of a resource, and what they changed, until the session is over.
 func watch(ctx context.Context, j *job) error {
-	uri, news := j.args[0], j.updates.open()
+	uri, err := j.uri(ctx)
+	if err != nil {
+		return err
+	}
+	news := j.updates.open()
 	defer j.updates.close()
 	if err := j.cs.Subscribe(ctx, uri); err != nil {
 		return err
