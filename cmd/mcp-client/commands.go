@@ -195,20 +195,21 @@ func (j *job) reporting() *mcp.ClientSession {
 }
 
 // result prints the result of a tool. Structured content is printed unless a text
-// block says the same.
+// block says the same; a terminal gets it in that one's place, since it is easier to read.
 func (j *job) result(r *mcp.CallToolResult) error {
 	if j.json {
 		return j.printJSON(r)
 	}
-	if err := j.content(r.Content...); err != nil {
-		return err
-	}
-	said := slices.ContainsFunc(r.Content, func(c mcp.Content) bool {
+	blocks := r.Content
+	same := slices.IndexFunc(blocks, func(c mcp.Content) bool {
 		t, ok := c.(*mcp.TextContent)
 		return ok && sameJSON(t.Text, r.StructuredContent)
 	})
-	if r.StructuredContent == nil || said {
-		return nil
+	if same >= 0 && j.terminal {
+		blocks, same = slices.Delete(slices.Clone(blocks), same, same+1), -1
+	}
+	if err := j.content(blocks...); err != nil || r.StructuredContent == nil || same >= 0 {
+		return err
 	}
 	var b bytes.Buffer
 	if err := json.Indent(&b, r.StructuredContent, "", "  "); err != nil {

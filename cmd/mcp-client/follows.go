@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"example.com/mcp"
@@ -241,7 +242,8 @@ func (j *job) followURI(ctx context.Context, words []string) error {
 		}
 		uris = append(uris, more...)
 	}
-	return j.starts(words, uris...)
+	slices.Sort(uris)
+	return j.starts(words, slices.Compact(uris)...)
 }
 
 // simple is a variable of a template that stands for itself.

@@ -17,7 +17,7 @@ func (q *person) fill(ctx context.Context, form *mcp.FormSchema) (json.RawMessag
 		_, err := q.choose(ctx, "Accept? y yes, d no, c cancel: ", "y")
 		return json.RawMessage("{}"), err
 	}
-	q.say("Enter a value for each field. d declines, c cancels; in quotes they are values.")
+	q.say("Enter a value for each field; an empty line takes the default, or leaves out what is optional. d declines, c cancels; in quotes they are values.")
 	for {
 		content := map[string]json.RawMessage{}
 		for _, f := range form.Properties {
@@ -218,6 +218,8 @@ func kindOfField(s *mcp.PrimitiveSchema, required bool) string {
 		words = append(words, "default "+string(s.Default))
 	case required:
 		words = append(words, "required")
+	default:
+		words = append(words, "optional")
 	}
 	return strings.Join(words, ", ")
 }

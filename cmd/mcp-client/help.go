@@ -126,18 +126,27 @@ too), 4 an error of the protocol (HTTP 401 and 403, too), 130 interrupted.
 
 // page is the help on a subcommand.
 func (c *command) page() string {
-	text := "usage: mcp-client " + c.synopsis() + "\n\n" + strings.ToUpper(c.help[:1]) + c.help[1:] + ".\n"
+	example := "mcp-client " + c.example
+	switch {
+	case c.run != nil:
+		example += " -- mcp-server ~/notes"
+	case c.apart != nil:
+		example += " https://mcp.example.com/mcp"
+	}
+	return c.pageOf("mcp-client "+c.synopsis(), example)
+}
+
+// shellPage is the help on a subcommand in a shell, where no server is named.
+func (c *command) shellPage() string {
+	return c.pageOf(strings.TrimSpace(c.name+" "+c.args), c.example)
+}
+
+func (c *command) pageOf(usage, example string) string {
+	text := "usage: " + usage + "\n\n" + strings.ToUpper(c.help[:1]) + c.help[1:] + ".\n"
 	if c.more != "" {
 		text += "\n" + c.more + "\n"
 	}
-	text += "\nExample:\n  mcp-client " + c.example
-	switch {
-	case c.run != nil:
-		text += " -- mcp-server ~/notes"
-	case c.apart != nil:
-		text += " https://mcp.example.com/mcp"
-	}
-	return text + "\n"
+	return text + "\nExample:\n  " + example + "\n"
 }
 
 func (c *command) synopsis() string {

@@ -210,7 +210,7 @@ func main() {
 func (p *program) run(args []string) int {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
-	p.line = &interruptible{}
+	p.line, p.person.screen = &interruptible{}, p.screen
 	done := make(chan int, 1)
 	go func() { done <- p.finish(ctx, p.do(ctx, args)) }() // ends with the program, if not before
 	for interrupted := false; ; {
@@ -235,6 +235,7 @@ func (p *program) finish(ctx context.Context, err error) int {
 	code, e := exitCode(ctx, err), (*mcp.Error)(nil)
 	switch {
 	case code == exitInterrupted:
+		p.screen.erase()
 		p.screen.line("mcp-client: interrupted")
 	case err != nil:
 		p.screen.line("mcp-client: " + strings.TrimPrefix(err.Error(), "mcp: "))

@@ -18,13 +18,16 @@ import (
 type person struct {
 	// open returns the terminal, or why there is none.
 	open func() (io.Reader, io.Writer, error)
+	// screen is on the same terminal; nil: there is none.
+	screen *screen
 
 	once  sync.Once // for the fields below
 	turn  chan struct{}
 	knock chan struct{} // sent on to get the turn of a shell that waits for a line
 	lines chan string   // what is typed; closed at the end of input
 	out   io.Writer
-	err   error // why there is no terminal
+	width func() int // of the terminal; nil: lines are not broken
+	err   error      // why there is no terminal
 
 	unread error // why what is typed could not be read to its end; set before lines is closed
 }
@@ -51,6 +54,9 @@ func (q *person) begin(ctx context.Context) (end func(), err error) {
 		var in io.Reader
 		if in, q.out, q.err = q.open(); q.err != nil {
 			return
+		}
+		if tty, ok := q.out.(*os.File); ok {
+			q.width = columns(tty)
 		}
 		q.turn, q.knock, q.lines = make(chan struct{}, 1), make(chan struct{}), make(chan string)
 		go q.listen(in) // ends with the input, or with the program
@@ -82,10 +88,18 @@ func (q *person) listen(in io.Reader) {
 	q.unread = s.Err()
 }
 
-// say shows a line.
+// say shows a line, in as many as it takes; all are indented as it is, so that no part of
+// what is foreign stands where the words of this program do.
 func (q *person) say(format string, args ...any) {
-	fmt.Fprintln(q.out, oneLine(fmt.Sprintf(format, args...)))
+	text := oneLine(fmt.Sprintf(format, args...))
+	if q.width != nil {
+		text = wrapped(text, columnsOf(q.width))
+	}
+	fmt.Fprintln(q.out, text)
 }
+
+// whole shows a line that is to be copied.
+func (q *person) whole(text string) { fmt.Fprintln(q.out, oneLine(text)) }
 
 // ask shows a prompt and returns the line that is typed, without the spaces around it. The
 // end of input dismisses the question.
@@ -96,7 +110,8 @@ func (q *person) ask(ctx context.Context, prompt string) (string, error) {
 
 // line is ask for a line as it is typed.
 func (q *person) line(ctx context.Context, prompt string) (string, error) {
-	fmt.Fprint(q.out, oneLine(prompt))
+	q.screen.prompt(q.out, oneLine(prompt))
+	defer q.screen.prompted()
 	select {
 	case line, ok := <-q.lines:
 		if !ok {

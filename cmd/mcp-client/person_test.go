@@ -32,13 +32,13 @@ func TestFormShown(t *testing.T) {
 	tr.run("call", "ask", "--", "x").is(t, exitOK, `accept{"name":"Ada","age":5,"ok":true,"pet":"c","days":["tu"]}`+"\n", "")
 	const want = `The server tester 7 asks:
   Who\x1b[2J are you?
-Enter a value for each field. d declines, c cancels; in quotes they are values.
+Enter a value for each field; an empty line takes the default, or leaves out what is optional. d declines, c cancels; in quotes they are values.
 Your name (string, default "Ada")
-> age (integer, 4 to 9)
+> age (integer, 4 to 9, optional)
 >   want a number, not "ten"
 >   age: 10 is more than 9
 > ok (y or n, default true)
-> pet (number of one)
+> pet (number of one, optional)
   1. Cat (c)
   2. Dog (d)
 >   want a number from 1 to 2, not "3"
@@ -84,8 +84,8 @@ func TestFields(t *testing.T) {
 		{&mcp.PrimitiveSchema{Type: "array", Items: &mcp.EnumItems{Enum: []string{"a", "b"}}, MinItems: &two}, "numbers of some, with commas, at least 2 of them", "1 1", "f: want at least 2, got 1", ""},
 		{&mcp.PrimitiveSchema{Type: "array", Items: &mcp.EnumItems{AnyOf: []mcp.EnumOption{{Const: "a", Title: "A"}, {Const: "b", Title: "B"}}}}, "numbers of some, with commas", "2,1", "", `["b","a"]`},
 	} {
-		if got := kindOfField(c.schema, false); got != c.kind {
-			t.Errorf("it is shown as %q, want %q", got, c.kind)
+		if got := kindOfField(c.schema, false); got != c.kind+", optional" {
+			t.Errorf("it is shown as %q, want %q and that it is optional", got, c.kind)
 		}
 		f := mcp.Property{Name: "f", Schema: c.schema}
 		value, err := entered(c.schema, choicesOf(c.schema), c.typed)

@@ -23,9 +23,14 @@ func (p *program) text(text string) error {
 	return err
 }
 
-// printf prints one line whose parts are foreign.
+// printf prints one line whose parts are foreign; a terminal gets it between words in as
+// many as it takes.
 func (p *program) printf(format string, args ...any) {
-	fmt.Fprintln(p.stdout, oneLine(fmt.Sprintf(format, args...)))
+	text := oneLine(fmt.Sprintf(format, args...))
+	if p.terminal {
+		text = wrapped(text, columnsOf(p.width))
+	}
+	fmt.Fprintln(p.stdout, text)
 }
 
 // printJSON prints one value on one line. It is the same value if a terminal shows

@@ -62,7 +62,7 @@ func (p *program) refusal(err error) error {
 
 // showRequest shows all that a model would get.
 func (p *program) showRequest(cs *mcp.ClientSession, q *mcp.CreateMessageParams) {
-	p.introduce(cs, "a model to go on, with "+limits(q)+".")
+	p.introduce(cs, "what a model would answer, with "+limits(q)+".")
 	if q.SystemPrompt != "" {
 		p.person.block("system", q.SystemPrompt)
 	}

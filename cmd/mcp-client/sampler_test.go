@@ -20,7 +20,7 @@ func typing(text string, shown io.Writer) *person {
 }
 
 const (
-	sampleShown = "The server tester 7 asks:\n  a model to go on, with at most 9 tokens.\nsystem:\n  Rhyme.\nuser:\n  What rhymes with cat?\n"
+	sampleShown = "The server tester 7 asks:\n  what a model would answer, with at most 9 tokens.\nsystem:\n  Rhyme.\nuser:\n  What rhymes with cat?\n"
 	byHand      = "Answer in place of a model. A line with only a dot ends the answer; nothing before it refuses.\n"
 	sendIt      = "Send it? y yes, r again, d refuse: "
 )

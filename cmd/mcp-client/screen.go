@@ -25,6 +25,7 @@ type screen struct {
 	next    string      // the line of progress that is to be shown
 	timer   *time.Timer // which shows it; nil: there is none
 	held    bool        // the person is asked something: no progress
+	waits   string      // the prompt that stands there; "": none
 }
 
 const (
@@ -48,8 +49,45 @@ func (s *screen) spans(parts ...span) {
 	defer s.mu.Unlock()
 	progress := s.current
 	s.showLocked("")
+	if s.waits != "" {
+		fmt.Fprintln(s.w)
+	}
 	fmt.Fprintln(s.w, b.String())
+	fmt.Fprint(s.w, s.waits)
 	s.showLocked(progress)
+}
+
+// prompt shows a prompt on w. Until it is prompted, lines come before the prompt, which is
+// shown again, where w and the screen are the same terminal.
+func (s *screen) prompt(w io.Writer, text string) {
+	if s == nil {
+		fmt.Fprint(w, text)
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	fmt.Fprint(w, text)
+	if s.terminal {
+		s.waits = text
+	}
+}
+
+// prompted ends a prompt.
+func (s *screen) prompted() {
+	if s != nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.waits = ""
+	}
+}
+
+// erase takes away what a terminal shows in the line by itself, such as ^C.
+func (s *screen) erase() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.terminal {
+		fmt.Fprint(s.w, eraseLine)
+	}
 }
 
 // progress shows how far something is; "" ends it. On a terminal it overwrites what it

@@ -40,6 +40,34 @@ func TestPrintJSONEscapes(t *testing.T) {
 	}
 }
 
+// What is told while a prompt waits comes on lines of its own, and the prompt again.
+func TestScreenPrompt(t *testing.T) {
+	var b buffer
+	s := &screen{w: &b, terminal: true}
+	s.prompt(&b, "mcp> ")
+	s.line("news")
+	s.prompted()
+	s.line("more")
+	s.erase()
+	if got, want := b.String(), "mcp> \nnews\nmcp> more\n\r\x1b[K"; got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// What is shown to a person is not wider than the terminal, and foreign text stays indented;
+// what is to be copied stays whole.
+func TestSayWraps(t *testing.T) {
+	var b buffer
+	q := &person{out: &b, width: func() int { return 24 }}
+	q.block("The server asks", "Please wait, and then: Accept? y yes, d no: \nyes")
+	q.say("  host: pay.example")
+	q.whole("https://pay.example/a/very/long/path x")
+	want := "The server asks:\n  Please wait, and then:\n  Accept? y yes, d no:\n  yes\n  host: pay.example\nhttps://pay.example/a/very/long/path x\n"
+	if got := b.String(); got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+}
+
 // A terminal has one line of progress, which all else erases first, and which is shown
 // again below it. It changes ten times a second at most.
 func TestScreen(t *testing.T) {

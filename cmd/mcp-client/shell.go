@@ -62,10 +62,11 @@ func (q *person) command(ctx context.Context, prompt string) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		fmt.Fprint(q.out, prompt)
+		q.screen.prompt(q.out, prompt)
 		select {
 		case <-q.knock: // the turn is now of who asks
 		case line, ok := <-q.lines:
+			q.screen.prompted()
 			end()
 			if ok {
 				return line, nil
@@ -76,6 +77,7 @@ func (q *person) command(ctx context.Context, prompt string) (string, error) {
 			}
 			return "", cmp.Or(q.unread, io.EOF)
 		case <-ctx.Done():
+			q.screen.prompted()
 			end()
 			fmt.Fprintln(q.out)
 		}
@@ -126,9 +128,9 @@ func (j *job) words(ctx context.Context, words []string) error {
 	j.args = words[1:]
 	switch {
 	case j.help:
-		return helpOn(j.stdout, cmd)
-	case cmd.name == "help" && len(j.args) == 0:
-		return j.shellUsage()
+		return j.text(cmd.shellPage())
+	case cmd.name == "help":
+		return j.shellHelp(ctx)
 	case len(j.args) < cmd.min || len(j.args) > cmd.max:
 		return usagef("usage: %s", strings.TrimSpace(cmd.name+" "+cmd.args))
 	}
@@ -167,12 +169,24 @@ func lineCommand(word string) (*command, error) {
 	return lookup(name), nil
 }
 
+// shellHelp tells of all, or of what the line names.
+func (j *job) shellHelp(ctx context.Context) error {
+	if len(j.args) == 0 {
+		return j.shellUsage()
+	}
+	if cmd, err := lineCommand(j.args[0]); err == nil {
+		return j.text(cmd.shellPage())
+	}
+	return help(ctx, j.program, j.args)
+}
+
 func (j *job) shellUsage() error {
 	for _, c := range lineCommands() {
 		j.printf("  %-10s %s", c.name, c.help)
 	}
 	j.printf("  %-10s %s", "exit", "end the shell")
-	j.printf("A word ? at the end lists what may follow; names may be shortened. help SUBCOMMAND tells more.")
+	j.printf("A word ? at the end lists what may follow; names may be shortened.")
+	j.printf("help SUBCOMMAND tells more.")
 	return nil
 }
 

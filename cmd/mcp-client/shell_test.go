@@ -44,7 +44,7 @@ func TestShellScript(t *testing.T) {
 			`mcp-client: "p" may be: prompts, prompt` + "\nmcp-client: there was an error in a line\n"},
 		{"no stdin for values", "call echo text=@-", 2, "", "mcp-client: argument \"text\": @-: there is no stdin to read\nmcp-client: there was an error in a line\n"},
 		{"nobody to ask", "call ask", 0, "decline\n", "declined, since there is no terminal to ask at (-yes accepts): Who\\x1b[2J are you?\n"},
-		{"help on one", "help call\ninfo -h", 0, lookup("call").page() + lookup("info").page(), ""},
+		{"help on one", "help call\ninfo -h", 0, lookup("call").shellPage() + lookup("info").shellPage(), ""},
 		{"a long line", "call sum\ncall echo text=" + strings.Repeat("x", maxTyped), 2, "{\"sum\":3}\n", "mcp-client: a line has more than 1048576 bytes\n"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -117,6 +117,15 @@ func wrap(text string, width int) (lines []string) {
 	return lines
 }
 
+// wrapped is safe text in lines that are not wider than a width. One word stays whole, so
+// that it can be copied; so does all where the width is 0.
+func wrapped(text string, width int) string {
+	if width == 0 || !strings.Contains(strings.TrimSpace(text), " ") {
+		return text
+	}
+	return strings.Join(wrap(text, width), "\n")
+}
+
 // clip is safe text that is not wider than a width.
 func clip(text string, width int) string {
 	if cells(text) <= width {

@@ -62,7 +62,7 @@ func (p *program) visit(ctx context.Context, cs *mcp.ClientSession, q *mcp.Elici
 		for _, warning := range warnings(u) {
 			p.person.say("        CAREFUL: %s", warning)
 		}
-		p.person.say("  URL:  %s", visible(q.URL))
+		p.person.whole("  URL:  " + visible(q.URL))
 		return p.consent(ctx, q.URL)
 	})
 	if p.person.err != nil {
@@ -92,7 +92,8 @@ func (p *program) consent(ctx context.Context, u string) error {
 			p.person.say("%v", err)
 		}
 	}
-	p.person.say("Open this URL in your browser: %s", u)
+	p.person.say("Open this URL in your browser:")
+	p.person.whole(u)
 	return nil
 }
 

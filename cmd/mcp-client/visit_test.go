@@ -21,7 +21,7 @@ It wants you to visit a page. Check where it leads:
   URL:  https://pay.example/x?y=1
 `
 	const ask = "Open it in your browser? y yes, m yes, but I open it myself, d decline, c cancel: "
-	const mine = "Open this URL in your browser: https://pay.example/x?y=1\n"
+	const mine = "Open this URL in your browser:\nhttps://pay.example/x?y=1\n"
 	for _, c := range []struct {
 		typed, flag, want string
 		opened            bool
