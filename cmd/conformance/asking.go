@@ -22,6 +22,15 @@ func addAskingTools(s *mcp.Server) (err error) {
 	tool(s, &err, "test_elicitation_sep1330_enums", "Asks by a form with all kinds of choices", func(ctx context.Context, r *mcp.Request, _ none) (string, error) {
 		return askForm(ctx, r, "Elicitation completed", "Please choose", choicesForm)
 	})
+	tool(s, &err, "test_visit", "Asks the person to visit a page", func(ctx context.Context, r *mcp.Request, in struct {
+		URL string `json:"url" jsonschema:"The URL of the page"`
+	}) (string, error) {
+		answers, err := r.Ask(ctx, mcp.Question{Elicit: mcp.Visit("Please look at your account.", in.URL)})
+		if err != nil {
+			return "", err
+		}
+		return "The visit: " + answers[0].Elicit.Action, nil
+	})
 	return err
 }
 

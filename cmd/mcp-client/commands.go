@@ -39,7 +39,11 @@ func info(_ context.Context, j *job) error {
 	if instructions == "" {
 		return nil
 	}
-	return j.content(&mcp.TextContent{Text: "\n" + instructions})
+	j.printf("")
+	for line := range strings.Lines(instructions) {
+		j.printf("%s", strings.TrimRight(line, "\r\n"))
+	}
+	return nil
 }
 
 // era tells whether the server keeps a session for its client, or is told anew with each

@@ -93,7 +93,7 @@ func (q *person) listen(in io.Reader) {
 func (q *person) say(format string, args ...any) {
 	text := oneLine(fmt.Sprintf(format, args...))
 	if q.width != nil {
-		text = wrapped(text, columnsOf(q.width))
+		text = strings.Join(wrap(text, columnsOf(q.width)), "\n")
 	}
 	fmt.Fprintln(q.out, text)
 }

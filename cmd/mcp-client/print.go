@@ -28,7 +28,7 @@ func (p *program) text(text string) error {
 func (p *program) printf(format string, args ...any) {
 	text := oneLine(fmt.Sprintf(format, args...))
 	if p.terminal {
-		text = wrapped(text, columnsOf(p.width))
+		text = folded(text, columnsOf(p.width))
 	}
 	fmt.Fprintln(p.stdout, text)
 }

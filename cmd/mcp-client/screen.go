@@ -43,7 +43,11 @@ func (s *screen) line(text string) { s.spans(span{text: text}) }
 func (s *screen) spans(parts ...span) {
 	var b strings.Builder
 	for _, p := range parts {
-		b.WriteString(paint(s.colour, p.style, oneLine(p.text)))
+		text := oneLine(p.text)
+		if s.terminal && len(parts) == 1 {
+			text = folded(text, s.columns())
+		}
+		b.WriteString(paint(s.colour, p.style, text))
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -54,6 +54,22 @@ func TestScreenPrompt(t *testing.T) {
 	}
 }
 
+// Words stay whole, and what follows a label stays beside it.
+func TestFolded(t *testing.T) {
+	for _, c := range [][2]string{
+		{"short", "short"}, {"", ""},
+		{"one two three four", "one two\nthree four"},
+		{"a https://example.com/long b", "a\nhttps://example.com/long\nb"},
+		{"  a b cc dd ee ff", "  a b cc\n  dd ee ff"},
+		{"on:  aa bb cc dd", "on:  aa bb\n     cc dd"},
+		{"label:  aa bb cc", "label:  aa\nbb cc"}, // which leaves too little room
+	} {
+		if got := folded(c[0], 10); got != c[1] {
+			t.Errorf("%q: %q, want %q", c[0], got, c[1])
+		}
+	}
+}
+
 // What is shown to a person is not wider than the terminal, and foreign text stays indented;
 // what is to be copied stays whole.
 func TestSayWraps(t *testing.T) {

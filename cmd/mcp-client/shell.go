@@ -174,8 +174,12 @@ func (j *job) shellHelp(ctx context.Context) error {
 	if len(j.args) == 0 {
 		return j.shellUsage()
 	}
-	if cmd, err := lineCommand(j.args[0]); err == nil {
+	cmd, err := lineCommand(j.args[0])
+	switch {
+	case err == nil:
 		return j.text(cmd.shellPage())
+	case j.args[0] != "flags" && lookup(j.args[0]) == nil:
+		return err
 	}
 	return help(ctx, j.program, j.args)
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -117,13 +118,32 @@ func wrap(text string, width int) (lines []string) {
 	return lines
 }
 
-// wrapped is safe text in lines that are not wider than a width. One word stays whole, so
-// that it can be copied; so does all where the width is 0.
-func wrapped(text string, width int) string {
-	if width == 0 || !strings.Contains(strings.TrimSpace(text), " ") {
-		return text
+// label is what a line begins with that goes on below what follows it.
+var label = regexp.MustCompile(`^ *(\S+ {2,})?`)
+
+// folded is safe text in lines that are not wider than a width, but for words that are: they
+// stay whole, so that they can be copied. Lines go on below where the first one began to say
+// something.
+func folded(text string, width int) string {
+	indent := cells(label.FindString(text))
+	if indent > width/2 {
+		indent = 0
 	}
-	return strings.Join(wrap(text, width), "\n")
+	var b strings.Builder
+	column := 0
+	for i, word := range strings.Split(text, " ") {
+		switch {
+		case column > indent && column+1+cells(word) > width:
+			b.WriteString("\n" + strings.Repeat(" ", indent))
+			column = indent
+		case i > 0:
+			b.WriteByte(' ')
+			column++
+		}
+		b.WriteString(word)
+		column += cells(word)
+	}
+	return b.String()
 }
 
 // clip is safe text that is not wider than a width.
