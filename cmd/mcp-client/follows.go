@@ -37,10 +37,15 @@ func (j *job) starts(words []string, names ...string) error {
 	if len(words) > 0 {
 		begin = words[0]
 	}
+	found := false
 	for _, name := range names {
 		if strings.HasPrefix(name, begin) {
 			j.printf("%s", shellText([]string{name}))
+			found = true
 		}
+	}
+	if !found {
+		j.note("nothing follows")
 	}
 	return nil
 }
@@ -132,6 +137,7 @@ func (j *job) followArguments(words []string, known []argumentInfo, values func(
 			begin, last = w, ""
 		}
 	}
+	found := false
 	for _, a := range known {
 		value, ok := given[a.name]
 		switch {
@@ -149,6 +155,7 @@ func (j *job) followArguments(words []string, known []argumentInfo, values func(
 			for _, v := range list {
 				if strings.HasPrefix(v, value) && v != value {
 					j.printf("%s", shellText([]string{a.name + "=" + v}))
+					found = true
 				}
 			}
 		case !ok && strings.HasPrefix(a.name, begin):
@@ -157,7 +164,11 @@ func (j *job) followArguments(words []string, known []argumentInfo, values func(
 				kind += " required"
 			}
 			j.printf("%s", strings.TrimRight(fmt.Sprintf("  %s (%s) %s", a.name, kind, a.description), " "))
+			found = true
 		}
+	}
+	if !found {
+		j.note("nothing follows")
 	}
 	return nil
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"strings"
 )
 
@@ -77,27 +76,24 @@ the first line that failed.`
 // help tells of all, of a subcommand, or of the flags.
 func help(_ context.Context, p *program, args []string) error {
 	if len(args) == 0 {
-		return helpOn(p.stdout, nil)
+		return p.helpOn(nil)
 	}
 	cmd := lookup(args[0])
 	switch {
 	case args[0] == "flags":
-		_, err := io.WriteString(p.stdout, flagHelp())
-		return err
+		return p.page(flagHelp())
 	case cmd == nil:
 		return usagef("unknown subcommand %q; mcp-client -h lists them", args[0])
 	}
-	return helpOn(p.stdout, cmd)
+	return p.helpOn(cmd)
 }
 
 // helpOn tells of a subcommand, or of all if it is nil.
-func helpOn(w io.Writer, cmd *command) error {
-	text := usage()
-	if cmd != nil {
-		text = cmd.page()
+func (p *program) helpOn(cmd *command) error {
+	if cmd == nil {
+		return p.page(usage())
 	}
-	_, err := io.WriteString(w, text)
-	return err
+	return p.page(cmd.page())
 }
 
 func usage() string {

@@ -285,7 +285,7 @@ func (p *program) do(ctx context.Context, args []string) error {
 	case err != nil:
 		return err
 	case p.help:
-		return helpOn(p.stdout, cmd)
+		return p.helpOn(cmd)
 	case cmd.alone != nil:
 		return cmd.alone(ctx, p, args)
 	}

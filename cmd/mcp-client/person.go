@@ -110,7 +110,11 @@ func (q *person) ask(ctx context.Context, prompt string) (string, error) {
 
 // line is ask for a line as it is typed.
 func (q *person) line(ctx context.Context, prompt string) (string, error) {
-	q.screen.prompt(q.out, oneLine(prompt))
+	prompt = oneLine(prompt)
+	if q.width != nil {
+		prompt = folded(prompt, columnsOf(q.width))
+	}
+	q.screen.prompt(q.out, prompt)
 	defer q.screen.prompted()
 	select {
 	case line, ok := <-q.lines:

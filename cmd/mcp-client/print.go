@@ -33,6 +33,17 @@ func (p *program) printf(format string, args ...any) {
 	fmt.Fprintln(p.stdout, text)
 }
 
+// page prints help, which fits 80 columns as it is; a terminal may have less.
+func (p *program) page(text string) error {
+	if !p.terminal {
+		return p.text(text)
+	}
+	for line := range strings.Lines(text) {
+		p.printf("%s", strings.ReplaceAll(strings.TrimSuffix(line, "\n"), "\t", "    "))
+	}
+	return nil
+}
+
 // printJSON prints one value on one line. It is the same value if a terminal shows
 // it: what could control one is escaped in the way of JSON.
 func (p *program) printJSON(v any) error {

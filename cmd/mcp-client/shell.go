@@ -128,7 +128,7 @@ func (j *job) words(ctx context.Context, words []string) error {
 	j.args = words[1:]
 	switch {
 	case j.help:
-		return j.text(cmd.shellPage())
+		return j.page(cmd.shellPage())
 	case cmd.name == "help":
 		return j.shellHelp(ctx)
 	case len(j.args) < cmd.min || len(j.args) > cmd.max:
@@ -177,7 +177,7 @@ func (j *job) shellHelp(ctx context.Context) error {
 	cmd, err := lineCommand(j.args[0])
 	switch {
 	case err == nil:
-		return j.text(cmd.shellPage())
+		return j.page(cmd.shellPage())
 	case j.args[0] != "flags" && lookup(j.args[0]) == nil:
 		return err
 	}
