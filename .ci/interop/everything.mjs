@@ -129,6 +129,6 @@ assert.match(form, /"action": "accept"/);
 assert.match(form, /"name": "Ada"/);
 console.log('elicitation on a terminal');
 
-const sampled = await typed(['call', 'trigger-sampling-request', 'prompt=hi'], [[/nothing before it refuses\.\s+> $/, 'It is fine\n.'], [/Send it\? y yes, r again, d refuse: $/, 'y']]);
+const sampled = await typed(['call', 'trigger-sampling-request', 'prompt=hi'], [[/nothing\s+before it refuses\.\s+> $/, 'It is fine\n.'], [/Send it\? y yes, r again, d refuse: $/, 'y']]);
 assert.match(sampled, /"text": "It is fine"/);
 console.log('sampling on a terminal');
