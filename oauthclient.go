@@ -1008,11 +1008,11 @@ type registration struct {
 	Method        string    `json:"method"`
 	RedirectURIs  []string  `json:"redirect_uris,omitempty"`
 	SecretExpires time.Time `json:"secret_expires,omitzero"`
+	Place         string    `json:"place,omitempty"` // its key in the store
 
 	key    *Key
-	place  string // its key in the store
-	stored bool   // it was found there
-	free   bool   // the application does not say where it belongs
+	stored bool // it was found there
+	free   bool // the application does not say where it belongs
 }
 
 // Format keeps the secret to itself.
@@ -1177,14 +1177,14 @@ func (t *OAuthTransport) registered(ctx context.Context, d *discovery, redirect 
 	stored := &registration{}
 	if t.loadRecord(ctx, place, stored) && stored.Issuer == d.key && stored.ID != "" && !stored.expired() &&
 		slices.Contains(stored.RedirectURIs, redirect) == (redirect != "") {
-		stored.place, stored.stored, stored.key = place, true, t.MetadataKey
+		stored.Place, stored.stored, stored.key = place, true, t.MetadataKey
 		return stored, nil
 	}
 	g, err := t.register(ctx, d, m, redirect)
 	if err != nil {
 		return nil, err
 	}
-	g.place = place
+	g.Place = place
 	t.saveRecord(ctx, place, g)
 	t.save(ctx, storeKey("registered", d.key), []byte(place))
 	return g, nil
@@ -1323,8 +1323,8 @@ func (g *registration) isForgotten(err error) bool {
 // forget deletes a registration, if it is still the stored one.
 func (t *OAuthTransport) forget(ctx context.Context, g *registration) {
 	stored := &registration{}
-	if g.place != "" && t.loadRecord(ctx, g.place, stored) && stored.ID == g.ID {
-		t.save(ctx, g.place, nil)
+	if g.Place != "" && t.loadRecord(ctx, g.Place, stored) && stored.ID == g.ID {
+		t.save(ctx, g.Place, nil)
 	}
 }
 

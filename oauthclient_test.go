@@ -1302,6 +1302,30 @@ func TestBUG137ForgottenClient(t *testing.T) {
 	}
 }
 
+// AUTH-128: the next process, too, forgets a client of which the authorization server knows
+// nothing any more, before anybody has to log in.
+func TestBUG137ForgottenClientLater(t *testing.T) {
+	w := newWorld(t)
+	w.answer["refresh_token"] = "refresh-1"
+	first, next := w.transport(), w.transport()
+	next.Store = &first.memory
+	mustPost(t, first, "hello token-1")
+	w.good, w.client = map[string]bool{}, members{"client_id": "registered-2"}
+	w.routes["as.test/token"] = func(rw http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		if strings.Contains(string(body), "registered-1") {
+			writeMembers(rw, 401, members{"error": "invalid_client"})
+			return
+		}
+		r.Body = io.NopCloser(strings.NewReader(string(body)))
+		w.token(rw, r)
+	}
+	w.journal()
+	mustPost(t, next, "hello token-2")
+	w.expect("POST mcp.test/mcp 401", "GET mcp.test/.well-known/oauth-protected-resource/mcp 200", "GET as.test/.well-known/oauth-authorization-server 200",
+		"POST as.test/token 401", "POST as.test/register 201", "GET as.test/authorize 302", "POST as.test/token 200", "POST mcp.test/mcp 200")
+}
+
 // AUTH-128: a person who was shown that the client is not known comes back without an answer
 func TestBUG137ForgottenClientShown(t *testing.T) {
 	w := newWorld(t)

@@ -44,7 +44,7 @@
 //	mcp-client shell notes
 //	mcp-client call -task checksum http://localhost:8080/mcp
 //	mcp-client tasks result 2GMKPG4QKTSFYGBTFZ3CFUYZ5X http://localhost:8080/mcp
-//	mcp-client -json read file:///todo.txt -- mcp-server ~/notes | jq .contents
+//	mcp-client -json read file:///home/ada/notes/todo.txt -- mcp-server ~/notes | jq .contents
 //	mcp-client demo
 //
 // Results go to stdout, all else to stderr. Exit codes:

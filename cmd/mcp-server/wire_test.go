@@ -376,8 +376,12 @@ func (o *officialTypes) words() (words []string) {
 }
 
 // problems says what of a session does not fit the official types: each message fits its
-// own type, one that its side may send, and each result that of its method.
+// own type, one that its side may send, and each result that of its method. Without
+// official types nothing is known to be wrong.
 func (o *officialTypes) problems(w *wire) (problems []string) {
+	if o == nil {
+		return nil
+	}
 	asked := map[string]sent{}
 	key := func(byServer bool, id []byte) string { return fmt.Sprint(byServer, string(id)) }
 	all := w.all()
