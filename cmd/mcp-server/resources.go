@@ -83,18 +83,24 @@ func cursorAfter(p string) *string {
 
 // listedBefore reads the cursor in the parameters of a list; "": there is none.
 func listedBefore(params json.RawMessage) (string, error) {
-	var p mcp.ListParams
+	var members map[string]json.RawMessage // so that "Cursor" is none
+	var cursor *string
 	if params != nil {
-		if err := json.Unmarshal(params, &p); err != nil {
+		if err := json.Unmarshal(params, &members); err != nil {
 			return "", err
 		}
 	}
-	if p.Cursor == nil {
+	if text, ok := members["cursor"]; ok {
+		if err := json.Unmarshal(text, &cursor); err != nil {
+			return "", fmt.Errorf("cursor must be a string, not %.40s", text)
+		}
+	}
+	if cursor == nil {
 		return "", nil
 	}
-	after, err := base64.RawURLEncoding.Strict().DecodeString(*p.Cursor)
+	after, err := base64.RawURLEncoding.Strict().DecodeString(*cursor)
 	if err != nil || !fs.ValidPath(string(after)) || string(after) == "." {
-		return "", fmt.Errorf("cursor %.100q is not one of this list", *p.Cursor)
+		return "", fmt.Errorf("cursor %.100q is not one of this list", *cursor)
 	}
 	return string(after), nil
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -190,5 +191,21 @@ func TestPageIsBounded(t *testing.T) {
 		}
 		equal(t, c.name+": files", len(seen), c.dirs*c.files)
 		equal(t, c.name+": pages", pages, c.pages)
+	}
+}
+
+// What is nearly a cursor is none.
+func TestCursorOfList(t *testing.T) {
+	for _, c := range []struct{ params, want, err string }{
+		{`{}`, "", ""},
+		{`{"cursor":null}`, "", ""},
+		{`{"Cursor":"YQ"}`, "", ""},
+		{`{"cursor":"YQ","CURSOR":"Yg"}`, "a", ""},
+		{`{"cursor":1}`, "", "cursor must be a string, not 1"},
+		{`{"cursor":"a/.."}`, "", `cursor "a/.." is not one of this list`},
+	} {
+		after, err := listedBefore([]byte(c.params))
+		equal(t, c.params, after, c.want)
+		equal(t, c.params, fmt.Sprint(err), cmp.Or(c.err, "<nil>"))
 	}
 }

@@ -16,6 +16,7 @@ import (
 const (
 	maxMatches      = 1000     // of a search
 	maxLine         = 300      // characters of a line in a result
+	maxQuery        = 4 << 10  // bytes of a query
 	maxInstructions = 1000     // of a regular expression
 	maxQuick        = 64 << 10 // bytes of a line that is searched in one go
 	sniffed         = 8 << 10  // first bytes of a file, which tell most that are not text
@@ -79,8 +80,11 @@ func search(ctx context.Context, r *mcp.Request, v *view, in searchInput) (*sear
 }
 
 // compile refuses regular expressions whose search takes long: a byte costs up to all
-// instructions.
+// instructions. A text whose case does not count is searched as one.
 func compile(query string, expression, ignoreCase bool) (*regexp.Regexp, error) {
+	if len(query) > maxQuery {
+		return nil, fmt.Errorf("%d bytes, more than the limit of %d", len(query), maxQuery)
+	}
 	flags := syntax.Perl
 	if !expression {
 		flags |= syntax.Literal
@@ -89,12 +93,16 @@ func compile(query string, expression, ignoreCase bool) (*regexp.Regexp, error) 
 	if err != nil {
 		return nil, err
 	}
-	program, err := syntax.Compile(tree.Simplify())
-	if err != nil {
-		return nil, err
+	n := steps(tree)
+	if n <= 10*maxInstructions { // else to count them takes long, too
+		program, err := syntax.Compile(tree.Simplify())
+		if err != nil {
+			return nil, err
+		}
+		n = len(program.Inst)
 	}
-	if expression && len(program.Inst) > maxInstructions {
-		return nil, fmt.Errorf("a regular expression of %d instructions, more than the limit of %d", len(program.Inst), maxInstructions)
+	if (expression || ignoreCase) && n > maxInstructions {
+		return nil, fmt.Errorf("a regular expression of %d instructions, more than the limit of %d", n, maxInstructions)
 	}
 	if !expression {
 		query = regexp.QuoteMeta(query)
@@ -103,6 +111,23 @@ func compile(query string, expression, ignoreCase bool) (*regexp.Regexp, error) 
 		query = "(?i)" + query
 	}
 	return regexp.Compile(query)
+}
+
+// steps is about how many instructions a regular expression has.
+func steps(tree *syntax.Regexp) int {
+	n := 0
+	for _, sub := range tree.Sub {
+		n += steps(sub)
+	}
+	switch tree.Op {
+	case syntax.OpLiteral:
+		return len(tree.Rune)
+	case syntax.OpConcat:
+		return n
+	case syntax.OpRepeat:
+		return n * max(tree.Min, tree.Max, 1)
+	}
+	return n + 1
 }
 
 // A searching looks for one thing in many files.

@@ -135,7 +135,10 @@ func TestSearch(t *testing.T) {
 			{at{"query": "none"}, `{"matches":[],"files":3,"skipped":1,"truncated":false}`},
 			{at{"query": "(", "regexp": true}, "error: query: error parsing regexp: missing closing ): `(`"},
 			{at{"query": `\pL{999}`, "regexp": true}, "error: query: a regular expression of 1001 instructions, more than the limit of 1000"},
+			{at{"query": strings.Repeat("x{1000}", 500), "regexp": true}, "error: query: a regular expression of 500000 instructions, more than the limit of 1000"},
 			{at{"query": strings.Repeat("x", 2000)}, `{"matches":[],"files":3,"skipped":1,"truncated":false}`},
+			{at{"query": strings.Repeat("x", 2000), "ignoreCase": true}, "error: query: a regular expression of 2002 instructions, more than the limit of 1000"},
+			{at{"query": strings.Repeat("x", maxQuery+1)}, "error: query: 4097 bytes, more than the limit of 4096"},
 			{at{"query": "x", "path": "zzz"}, `error: path "zzz": no such file or directory`},
 			{at{"query": "x", "max": 0}, `error: invalid arguments for tool "search": /max: want at least 1, got 0`},
 		} {
