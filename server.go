@@ -1413,9 +1413,11 @@ type session struct {
 	values sync.Map                // the application's
 	host   *taskHost               // of tasks that begin in it
 	alone  bool                    // serves one exchange: has no use for what outlives it
+	turn   chan struct{}           // has room for one; sent to, and received from, by who changes subscribed
 
 	mu          sync.Mutex // guards the fields below
 	subscribed  map[string]bool
+	asked       string      // the one of these that the application has not agreed to yet; "": none
 	elicitation []string    // ids of visits that are not complete, oldest first
 	begun       bool        // ready is closed
 	out         stream      // for what no request caused
@@ -1433,7 +1435,7 @@ type opening struct {
 }
 
 func (s *Server) newSession() *session {
-	ss := &session{s: s, ready: make(chan struct{}), gone: make(chan struct{}), host: &taskHost{}}
+	ss := &session{s: s, ready: make(chan struct{}), gone: make(chan struct{}), turn: make(chan struct{}, 1), host: &taskHost{}}
 	ss.mail.wake = make(chan struct{}, 1)
 	ss.mail.log = s.log
 	ss.p = newPeer(ss, s.log)
@@ -1468,6 +1470,7 @@ func (ss *session) end() {
 	close(ss.gone)
 	ss.workers.Wait()
 	ss.mu.Lock()
+	delete(ss.subscribed, ss.asked) // which whoever asks takes back
 	uris := sortedKeys(ss.subscribed)
 	ss.subscribed = nil
 	ss.mu.Unlock()
@@ -2113,6 +2116,10 @@ func (s *Server) subscribe(ctx context.Context, r *Request, params any) (any, er
 		return nil, ResourceNotFound(p.URI)
 	}
 	ss := r.session
+	if err := ss.takeTurn(ctx); err != nil {
+		return nil, err
+	}
+	defer ss.giveTurn()
 	ss.mu.Lock()
 	followed, full := ss.subscribed[p.URI], len(ss.subscribed) >= maxSubscriptions
 	ss.mu.Unlock()
@@ -2129,24 +2136,67 @@ func (s *Server) subscribe(ctx context.Context, r *Request, params any) (any, er
 		}
 		ss.mail.release()
 	}
-	ss.mu.Lock()
-	if ss.subscribed == nil {
-		ss.subscribed = map[string]bool{}
+	ss.follow(p.URI)
+	err := s.opts.Subscribe(ctx, r, p.URI)
+	if late := ss.settle(p.URI, err); late {
+		if f := s.opts.Unsubscribed; f != nil {
+			f(p.URI)
+		}
+		err = errSessionOver
 	}
-	ss.subscribed[p.URI] = true
-	ss.mu.Unlock()
-	if err := s.opts.Subscribe(ctx, r, p.URI); err != nil {
-		ss.mu.Lock()
-		delete(ss.subscribed, p.URI) // the application does not follow it
-		ss.mu.Unlock()
+	if err != nil {
 		return nil, err
 	}
 	return &EmptyResult{}, nil
 }
 
-func (s *Server) unsubscribe(_ context.Context, r *Request, params any) (any, error) {
-	p := params.(*SubscribeParams)
-	r.session.unfollow(p.URI)
+var errSessionOver = Errorf(CodeInternalError, "the session is over")
+
+// takeTurn waits until nobody else changes the session's subscriptions: over HTTP two
+// requests may want to at once, and the application must hear of one end for each beginning.
+func (ss *session) takeTurn(ctx context.Context) error {
+	select {
+	case ss.turn <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return causeOf(ctx)
+	}
+}
+
+func (ss *session) giveTurn() { <-ss.turn }
+
+// follow notes a resource that the application is asked to follow.
+func (ss *session) follow(uri string) {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	if ss.subscribed == nil {
+		ss.subscribed = map[string]bool{}
+	}
+	ss.subscribed[uri], ss.asked = true, uri
+}
+
+// settle notes what the application has answered. It reports whether it follows the
+// resource for nobody, since the session has ended meanwhile.
+func (ss *session) settle(uri string, err error) (late bool) {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	select {
+	case <-ss.gone:
+		late = err == nil
+	default:
+	}
+	if ss.asked = ""; late || err != nil {
+		delete(ss.subscribed, uri)
+	}
+	return late
+}
+
+func (s *Server) unsubscribe(ctx context.Context, r *Request, params any) (any, error) {
+	if err := r.session.takeTurn(ctx); err != nil {
+		return nil, err
+	}
+	defer r.session.giveTurn()
+	r.session.unfollow(params.(*SubscribeParams).URI)
 	return &EmptyResult{}, nil
 }
 

@@ -1553,6 +1553,50 @@ func updating(t *testing.T, opts *ServerOptions) *Server {
 	return s
 }
 
+// Where requests of one session that are about one resource run at once, and where the
+// session ends meanwhile, the application hears of one end for each beginning.
+func TestHTTPSubscribeAtOnce(t *testing.T) {
+	var mu sync.Mutex // guards heard
+	var heard []string
+	hear := func(what string) {
+		mu.Lock()
+		defer mu.Unlock()
+		heard = append(heard, what)
+	}
+	s := updating(t, &ServerOptions{Unsubscribed: func(string) { hear("ended") }})
+	s.opts.Subscribe = func(context.Context, *Request, string) error {
+		hear("asked")
+		time.Sleep(2 * handlersGrace) // and does not heed the end of its session
+		hear("agreed")
+		return nil
+	}
+	talkHTTP(t, &HTTPHandler{Server: s}, nil, func(c *web) {
+		c.openAt(Revision20251125)
+		post := func(id int, method string) *exchange {
+			x := c.post(fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"resources/%s","params":{"uri":"file:///a"}}`, id, method), "Accept: application/json")
+			synctest.Wait()
+			return x
+		}
+		requests := []*exchange{post(1, "subscribe"), post(2, "subscribe"), post(3, "unsubscribe"), post(4, "subscribe")}
+		time.Sleep(4 * handlersGrace)
+		for i, x := range requests {
+			x.sees(fmt.Sprintf("200 application/json\n{\"jsonrpc\":\"2.0\",\"id\":%d,\"result\":{}}", i+1))
+		}
+		post(5, "unsubscribe").sees("200 application/json\n{\"jsonrpc\":\"2.0\",\"id\":5,\"result\":{}}")
+		late := post(6, "subscribe")
+		waits := post(7, "subscribe")
+		c.send("DELETE", "").sees(`204`)
+		time.Sleep(2 * handlersGrace)
+		late.sees(refusedFor("6", 200, -32603, "the session is over"))
+		waits.sees(refusedFor("7", 200, -32603, "internal error"))
+		time.Sleep(2 * handlersGrace)
+	})
+	one := []string{"asked", "agreed", "ended"}
+	if want := slices.Concat(one, one, one); !slices.Equal(heard, want) {
+		t.Errorf("the application heard %q, want %q", heard, want)
+	}
+}
+
 // open opens a session with any server, at a revision.
 func (c *web) openAt(rev string) {
 	c.t.Helper()
