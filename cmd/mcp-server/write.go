@@ -86,7 +86,9 @@ func (s *server) writeFile(ctx context.Context, r *mcp.Request, v *view, in writ
 	case old != nil && !old.info.Mode().IsRegular():
 		return "", fmt.Errorf("path %q is a %s, not a file", in.Path, kindOf(old.info))
 	case old != nil:
-		ok, err := confirm(ctx, r, old, replaceQuestion(in, old))
+		question := replaceQuestion(in, old)
+		old.data = nil // nobody knows how long the person takes
+		ok, err := confirm(ctx, r, old, question)
 		if !ok || err != nil {
 			return fmt.Sprintf("The person refused: %s was not changed.", in.Path), err
 		}
