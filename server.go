@@ -2423,23 +2423,9 @@ func (ss *session) carry(out stream, done <-chan struct{}) {
 
 // deliverMail brings what is in the mailbox to a stream, unless done is closed first.
 func (ss *session) deliverMail(out stream, done <-chan struct{}) error {
-	if ss.mail.onlyLists() {
-		select {
-		case <-time.After(coalesce):
-		case <-done:
-			ss.mail.nudge()
-			return ErrRequestOver
-		}
-	}
-	for _, item := range ss.mail.empty() {
-		if u, ok := item.params.(*ResourceUpdatedParams); ok && ss.follows(u.URI) == "" {
-			continue // no longer wanted
-		}
-		if err := ss.p.notify(context.Background(), out, item.method, item.params, ss.opened.Load().rev); err != nil {
-			return err
-		}
-	}
-	return nil
+	return ss.mail.deliver(done, ss.follows, func(item mailItem) error {
+		return ss.p.notify(context.Background(), out, item.method, item.params, ss.opened.Load().rev)
+	})
 }
 
 // keepAlive pings until done is closed. A peer that does not know ping is left
@@ -2579,6 +2565,28 @@ func (m *mailbox) onlyLists() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.lists != 0 && m.uris == nil && m.items == nil
+}
+
+// deliver says what is in the mailbox, unless done is closed first, but for updates of
+// what is followed no more.
+func (m *mailbox) deliver(done <-chan struct{}, follows func(uri string) string, say func(mailItem) error) error {
+	if m.onlyLists() {
+		select {
+		case <-time.After(coalesce):
+		case <-done:
+			m.nudge()
+			return ErrRequestOver
+		}
+	}
+	for _, item := range m.empty() {
+		if u, ok := item.params.(*ResourceUpdatedParams); ok && follows(u.URI) == "" {
+			continue
+		}
+		if err := say(item); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // empty takes everything out.

@@ -464,13 +464,19 @@ func (s *Server) listen(ctx context.Context, r *Request, params any) (any, error
 	if err := sub.say(ctx, noteAcknowledged, &SubscriptionsListenParams{Notifications: granted}); err != nil {
 		return nil, err
 	}
+	say := func(item mailItem) error {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		return sub.say(ctx, item.method, item.params)
+	}
 	for _, id := range granted.TaskIDs {
 		sub.tasks.Go(func() { sub.followTask(ctx, id) }) // ends with ctx
 	}
 	for {
 		select {
 		case <-sub.mail.wake:
-			if err := sub.deliver(ctx); err != nil {
+			if err := sub.mail.deliver(ctx.Done(), sub.follows, say); err != nil && ctx.Err() == nil {
 				return nil, err
 			}
 		case <-ctx.Done():
@@ -584,29 +590,6 @@ func (sub *subscription) updated(uri string) {
 	if followed := sub.follows(uri); followed != "" {
 		sub.mail.updated(uri, followed)
 	}
-}
-
-// deliver sends what waits.
-func (sub *subscription) deliver(ctx context.Context) error {
-	if sub.mail.onlyLists() {
-		select {
-		case <-time.After(coalesce):
-		case <-ctx.Done():
-			return nil
-		}
-	}
-	for _, item := range sub.mail.empty() {
-		if p, ok := item.params.(*ResourceUpdatedParams); ok && sub.follows(p.URI) == "" {
-			continue // it was refused after all
-		}
-		if err := sub.say(ctx, item.method, item.params); err != nil {
-			return err
-		}
-		if ctx.Err() != nil {
-			return nil
-		}
-	}
-	return nil
 }
 
 // over is the result that ends a subscription from this side. Where there is no
