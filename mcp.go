@@ -771,6 +771,13 @@ type TaskParams struct {
 	TaskID string `json:"taskId" mcp:"required"`
 }
 
+// UpdateTaskParams answer what a task has asked (2026-07-28).
+// Schema: UpdateTaskRequest.params, from 2026-07-28 on.
+type UpdateTaskParams struct {
+	TaskID         string          `json:"taskId" mcp:"required"`
+	InputResponses json.RawMessage `json:"inputResponses" mcp:"required"`
+}
+
 // A TaskStatus is the state of a task. From completed, failed and cancelled it does
 // not change any more.
 // Schema: TaskStatus, of 2025-11-25; the extension's likewise.

@@ -130,7 +130,7 @@ func (m *mirror) text(args value) (text string, ok bool, err error) {
 	return fmt.Sprint(n), true, nil
 }
 
-// set writes the headers of a tool call.
+// setMirrors writes the headers of a tool call.
 func setMirrors(header http.Header, mirrors []mirror, args value) error {
 	for i := range mirrors {
 		text, ok, err := mirrors[i].text(args)

@@ -1780,6 +1780,7 @@ func offersPrompts(c *ServerCapabilities) bool   { return c.Prompts != nil }
 func offersUpdates(c *ServerCapabilities) bool   { return c.Resources != nil && c.Resources.Subscribe }
 func offersLogging(c *ServerCapabilities) bool   { return c.Logging != nil }
 func offersValues(c *ServerCapabilities) bool    { return c.Completions != nil }
+func offersTasks(c *ServerCapabilities) bool     { return c.Tasks != nil }
 
 // serverMethod finds a method by name; its serve is nil if there is none.
 func serverMethod(name string) method {

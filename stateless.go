@@ -299,8 +299,7 @@ func (c *statelessResult) appendTo(b []byte, rev revision) ([]byte, error) {
 
 // resultType says what a result is.
 func resultType(result any) string {
-	switch result.(type) {
-	case *CreateTaskResult:
+	if _, ok := result.(*CreateTaskResult); ok {
 		return "task"
 	}
 	return "complete"
@@ -640,6 +639,9 @@ const (
 	listenWait   = 500 * time.Millisecond // for a subscription at the beginning of a session
 )
 
+// statelessEra makes calls that stand alone.
+type statelessEra struct{}
+
 // open asks the server what it is (Discovery).
 func (statelessEra) open(ctx context.Context, cs *ClientSession, revs []revision) (old bool, err error) {
 	c := cs.conn
@@ -767,9 +769,6 @@ func (cs *ClientSession) statelessOptions(rev revision, c *clientCall) callOptio
 	o.header[headerMethod] = []string{c.method}
 	return o
 }
-
-// statelessEra makes calls that stand alone.
-type statelessEra struct{}
 
 func (statelessEra) prepare(cs *ClientSession, c *clientCall) (callOptions, error) {
 	o := cs.statelessOptions(cs.conn.rev(), c)

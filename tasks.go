@@ -513,6 +513,17 @@ func (t *runningTask) update(ctx context.Context, change func(*TaskRecord) error
 	return rec, err
 }
 
+// run does the work of the task, unless nil, once its requestor was told of it, and
+// watches the record meanwhile.
+func (t *runningTask) run(ctx context.Context, told <-chan struct{}, work func(context.Context)) {
+	var worker sync.WaitGroup
+	defer worker.Wait()
+	if work != nil {
+		worker.Go(func() { <-told; work(ctx) }) // ends with the work
+	}
+	t.watch(ctx)
+}
+
 // watch ends the handler when its task is cancelled or gone.
 func (t *runningTask) watch(ctx context.Context) {
 	for after := int64(-1); ; {
@@ -732,12 +743,7 @@ func (r *Request) becomeTask(ctx context.Context, work func(context.Context)) (c
 	err := r.session.host.run(ctx, func(ctx context.Context, cancel context.CancelCauseFunc) {
 		task.cancel = func(cause error) { r.hush(); cancel(cause) }
 		begun <- ctx
-		var worker sync.WaitGroup
-		if work != nil {
-			worker.Go(func() { <-l.told; work(ctx) })
-		}
-		task.watch(ctx)
-		worker.Wait()
+		task.run(ctx, l.told, work)
 	})
 	if err != nil {
 		_, _ = store.Update(ctx, rec.Owner, rec.ID, func(rec *TaskRecord) error { return rec.finish(nil, "", wireError(err)) })
@@ -848,15 +854,6 @@ func (o *ending) encode(in *incoming) (raw json.RawMessage) {
 	raw, o.err = appendJSON(nil, o.result, rev)
 	return raw
 }
-
-// UpdateTaskParams answer what a task has asked (2026-07-28).
-// Schema: UpdateTaskRequest.params, from 2026-07-28 on.
-type UpdateTaskParams struct {
-	TaskID         string          `json:"taskId" mcp:"required"`
-	InputResponses json.RawMessage `json:"inputResponses" mcp:"required"`
-}
-
-func offersTasks(c *ServerCapabilities) bool { return c.Tasks != nil }
 
 // mayUseTasks says why a request may not ask for tasks.
 func (r *Request) mayUseTasks() error {
@@ -1169,15 +1166,11 @@ func (c *clientConn) orTask(ctx context.Context, in *incoming, serve func(contex
 	}}
 	err := c.host.run(ctx, func(ctx context.Context, cancel context.CancelCauseFunc) {
 		task.cancel = cancel
-		var worker sync.WaitGroup
-		worker.Go(func() {
-			<-told
+		task.run(ctx, told, func(ctx context.Context) {
 			if _, err := task.finish(in, c.work(ctx, in, serve)); err != nil {
 				c.c.log.Error("mcp: the outcome of a task could not be stored", "error", err)
 			}
 		})
-		task.watch(ctx)
-		worker.Wait()
 	})
 	if err != nil {
 		return nil, err
