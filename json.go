@@ -155,7 +155,7 @@ func (s *scanner) value(depth int) error {
 	case '{':
 		err = s.object(i, depth)
 	case '[':
-		err = s.array(i, depth)
+		err = s.array(depth)
 	case '"':
 		s.nodes[i].escaped, err = s.string()
 	case 't':
@@ -260,7 +260,7 @@ func (s *scanner) repeated(i int32) error {
 	return &textError{int(n.start), fmt.Sprintf("name %.60s is repeated", s.data[n.start:n.end]), true}
 }
 
-func (s *scanner) array(i, depth int) error {
+func (s *scanner) array(depth int) error {
 	if depth >= maxDepth {
 		return s.fail("nested too deeply")
 	}
@@ -548,31 +548,30 @@ func (v value) integerText() string {
 	if v.kind() != kindNumber {
 		return ""
 	}
-	text, _ := integerText(string(v.raw()))
-	return text
+	return integerText(string(v.raw()))
 }
 
 // integerText returns the one spelling of an integer that JSON lets one write in
-// many ways ("1.0" and "10e-1" are "1"); false if the number is no integer.
+// many ways ("1.0" and "10e-1" are "1"); "" if the number is no integer.
 // Integers of more than 400 digits keep an exponent; one whose exponent is beyond
 // all use stays as it is.
-func integerText(number string) (string, bool) {
+func integerText(number string) string {
 	if len(number) < 400 && !strings.ContainsAny(number, ".eE") && number != "-0" {
-		return number, true
+		return number
 	}
 	d := parseDecimal([]byte(number))
 	switch {
 	case d.exp < 0:
-		return "", false
+		return ""
 	case len(d.digits) == 0:
-		return "0", true
+		return "0"
 	case d.exp >= maxExponent/2:
-		return number, true
+		return number
 	case d.exp > 400:
-		return string(d.append(nil)), true
+		return string(d.append(nil))
 	}
 	text, _, _ := strings.Cut(string(d.append(nil)), "e")
-	return text + strings.Repeat("0", int(d.exp)), true
+	return text + strings.Repeat("0", int(d.exp))
 }
 
 // A decimal is a number, exactly: digits, as an integer, times ten to the exp. The

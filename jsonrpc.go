@@ -96,8 +96,7 @@ func (id ID) key() string {
 		return string(appendString(nil, string(unescape(nil, []byte(id.text[1:len(id.text)-1])))))
 	}
 	if strings.ContainsAny(id.text, ".eE") || id.text == "-0" {
-		text, _ := integerText(id.text)
-		return text
+		return integerText(id.text)
 	}
 	return id.text
 }

@@ -760,13 +760,13 @@ func (l fetchErrors) Is(target error) bool {
 }
 
 // document gets a JSON object. Redirects are followed, but never from https to http.
-func (o *outbound) document(ctx context.Context, text string) ([]byte, http.Header, *fetchError) {
+func (o *outbound) document(ctx context.Context, text string) ([]byte, *fetchError) {
 	u, err := url.Parse(text)
 	if err != nil || !printable(text) {
-		return nil, nil, &fetchError{"a malformed URL", fetchRefused, fmt.Errorf("%w: not a URL", errPolicy)}
+		return nil, &fetchError{"a malformed URL", fetchRefused, fmt.Errorf("%w: not a URL", errPolicy)}
 	}
-	fail := func(class fetchClass, err error) ([]byte, http.Header, *fetchError) {
-		return nil, nil, &fetchError{bare(u), class, err}
+	fail := func(class fetchClass, err error) ([]byte, *fetchError) {
+		return nil, &fetchError{bare(u), class, err}
 	}
 	if err := o.checkURL(u); err != nil {
 		return fail(fetchRefused, err)
@@ -794,12 +794,12 @@ func (o *outbound) document(ctx context.Context, text string) ([]byte, http.Head
 	case !json.Valid(trimBOM(data)) || bytes.TrimLeft(trimBOM(data), " \t\r\n")[0] != kindObject:
 		return fail(fetchAbsent, fmt.Errorf("%s, but no JSON object", resp.Status))
 	}
-	return data, resp.Header, nil
+	return data, nil
 }
 
 // load gets a JSON object and decodes it into dst.
 func (o *outbound) load(ctx context.Context, text string, dst any) *fetchError {
-	data, _, e := o.document(ctx, text)
+	data, e := o.document(ctx, text)
 	if e != nil {
 		return e
 	}
@@ -1241,7 +1241,7 @@ func (r *keyRing) fetch(ctx context.Context) ([]*publicKey, error) {
 	if err != nil {
 		return nil, err
 	}
-	data, _, e := r.out.document(ctx, at)
+	data, e := r.out.document(ctx, at)
 	if e != nil {
 		return nil, e
 	}

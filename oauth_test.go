@@ -623,9 +623,9 @@ func (s *site) RoundTrip(r *http.Request) (*http.Response, error) {
 	}).RoundTrip(r)
 }
 
-// metadata is a document of an authorization server, with members more.
-func metadata(issuer, more string) string {
-	return fmt.Sprintf(`200 {"issuer":%q,"authorization_endpoint":"https://as.example/authorize","token_endpoint":"https://as.example/token"%s}`, issuer, more)
+// metadata is a document of an authorization server.
+func metadata(issuer string) string {
+	return fmt.Sprintf(`200 {"issuer":%q,"authorization_endpoint":"https://as.example/authorize","token_endpoint":"https://as.example/token"}`, issuer)
 }
 
 const (
@@ -638,14 +638,14 @@ func TestBUG130DiscoveryOrder(t *testing.T) {
 	const issuer = "https://as.example/t1"
 	places := []string{atOAuth + "/t1", atOIDC + "/t1", issuer + "/.well-known/openid-configuration"}
 	for i, place := range places {
-		s := &site{pages: map[string]string{place: metadata(issuer, "")}}
+		s := &site{pages: map[string]string{place: metadata(issuer)}}
 		m, tries := discoverServer(t.Context(), &outbound{rt: s}, issuer, false)
 		if m == nil || m.TokenEndpoint != "https://as.example/token" || len(tries) > 0 {
 			t.Errorf("%s: got %v, %v", place, m, tries)
 		}
 		want(t, place, s, "GET "+strings.Join(places[:i+1], "; GET "))
 	}
-	s := &site{pages: map[string]string{atOIDC: metadata("https://as.example", ""), atOAuth: "200 <!doctype html>"}}
+	s := &site{pages: map[string]string{atOIDC: metadata("https://as.example"), atOAuth: "200 <!doctype html>"}}
 	if m, tries := discoverServer(t.Context(), &outbound{rt: s}, "https://as.example", false); m == nil {
 		t.Errorf("without a path: %v", tries)
 	}
@@ -670,7 +670,7 @@ func TestBUG131IssuerBySlash(t *testing.T) {
 		{"https://as.example", "", false, false},
 	} {
 		for _, lenient := range []bool{false, true} {
-			s := &site{pages: map[string]string{atOAuth: metadata(c.says, "")}}
+			s := &site{pages: map[string]string{atOAuth: metadata(c.says)}}
 			m, tries := discoverServer(t.Context(), &outbound{rt: s}, c.asked, lenient)
 			if c.strict || lenient && c.lenient {
 				if m == nil || m.Issuer != c.says {
@@ -740,9 +740,9 @@ func TestBUG133Endpoints(t *testing.T) {
 func TestDiscoveryTroubles(t *testing.T) {
 	const issuer = "https://as.example"
 	for _, c := range []struct{ first, second, want string }{
-		{metadata("https://evil.example", ""), metadata(issuer, ""), ""},
-		{`200 {"issuer":1}`, metadata(issuer, ""), ""},
-		{"500 x", metadata(issuer, ""), ""},
+		{metadata("https://evil.example"), metadata(issuer), ""},
+		{`200 {"issuer":1}`, metadata(issuer), ""},
+		{"500 x", metadata(issuer), ""},
 		{"404 x", "410 x", "absent " + atOAuth + ": 404 Not Found; absent " + atOIDC + ": 410 Gone"},
 		{"200 <html>", "200 [1]", "absent " + atOAuth + ": 200 OK, but no JSON object; absent " + atOIDC + ": 200 OK, but no JSON object"},
 		{"200 null", `200 "x"`, "absent " + atOAuth + ": 200 OK, but no JSON object; absent " + atOIDC + ": 200 OK, but no JSON object"},
@@ -922,7 +922,7 @@ func FuzzRedirect(f *testing.F) {
 // fetchClassOf gets a document and tells how it went.
 func fetchClassOf(t *testing.T, o *outbound, at string) string {
 	t.Helper()
-	data, _, e := o.document(t.Context(), at)
+	data, e := o.document(t.Context(), at)
 	if e == nil {
 		return "200 " + string(data)
 	}
@@ -1265,7 +1265,7 @@ func TestHostile15SlowDocuments(t *testing.T) {
 		o := &outbound{rt: tr, anywhere: true}
 		for _, path := range []string{"/drip", "/mute"} {
 			start := time.Now()
-			_, _, e := o.document(t.Context(), "http://as.test"+path)
+			_, e := o.document(t.Context(), "http://as.test"+path)
 			if e == nil || e.class != fetchTrouble || !errors.Is(e, context.DeadlineExceeded) {
 				t.Errorf("%s: %v", path, e)
 			}
@@ -1278,7 +1278,7 @@ func TestHostile15SlowDocuments(t *testing.T) {
 			want(t, path+": post", time.Since(start), 30*time.Second)
 			start = time.Now()
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-			_, _, e = o.document(ctx, "http://as.test"+path)
+			_, e = o.document(ctx, "http://as.test"+path)
 			cancel()
 			if e == nil || !errors.Is(e, context.DeadlineExceeded) {
 				t.Errorf("%s: %v", path, e)
@@ -1315,7 +1315,7 @@ func TestHostile08Texts(t *testing.T) {
 	want(t, "error", e, "https://as.example/token answered 400 invalid_grant : [2Jno <script>")
 	s := &site{pages: map[string]string{}}
 	o := &outbound{rt: inPlace(func(w http.ResponseWriter, r *http.Request) { s.add("%s", r.URL); w.WriteHeader(500) })}
-	_, _, fe := o.document(t.Context(), "https://as.example/m?secret=1")
+	_, fe := o.document(t.Context(), "https://as.example/m?secret=1")
 	checkError(t, "document", fe, "https://as.example/m: 500 Internal Server Error")
 }
 
@@ -1695,7 +1695,7 @@ type keyShop struct {
 	delays time.Duration
 }
 
-func (s *keyShop) sell(t *testing.T, keys ...*Key) {
+func (s *keyShop) sell(keys ...*Key) {
 	var all []string
 	for _, k := range keys {
 		all = append(all, string(k.Public()))
@@ -1749,7 +1749,7 @@ func TestKeyRing(t *testing.T) {
 	const down = "error: https://as.example/jwks: 500 Internal Server Error"
 	synctest.Test(t, func(t *testing.T) {
 		s := &keyShop{}
-		s.sell(t, a)
+		s.sell(a)
 		r := s.ring()
 		after := func(d time.Duration, id, want string, asked int32) {
 			t.Helper()
@@ -1763,12 +1763,12 @@ func TestKeyRing(t *testing.T) {
 		after(0, "b", "", 1) // a new key waits
 		after(30*time.Second, "b", "", 1)
 		after(1, "b", "", 2)
-		s.sell(t, a, b)
+		s.sell(a, b)
 		after(30*time.Second, "a", "a", 2)
 		after(1, "b", "b", 3)
 		after(0, "", "a b", 3)
 		after(10*time.Minute, "a", "a", 3)
-		s.sell(t, b)
+		s.sell(b)
 		after(1, "a", "", 4) // a key that was taken back
 		after(0, "b", "b", 4)
 		down500 := ""
@@ -1780,7 +1780,7 @@ func TestKeyRing(t *testing.T) {
 		after(23*time.Hour, "b", "b", 7)
 		after(time.Hour, "b", down, 8) // not forever
 		after(0, "b", down, 8)
-		s.sell(t, b)
+		s.sell(b)
 		after(30*time.Second, "b", down, 8)
 		after(1, "b", "b", 9)
 		bad := `{"keys":5}`
@@ -1800,7 +1800,7 @@ func TestKeyRingSingleFlight(t *testing.T) {
 	a := namedKey(t, "a")
 	synctest.Test(t, func(t *testing.T) {
 		s := &keyShop{delays: time.Second}
-		s.sell(t, a)
+		s.sell(a)
 		r := s.ring()
 		var all sync.WaitGroup
 		for range 100 {

@@ -371,7 +371,7 @@ func TestSchemasAreSentVerbatim(t *testing.T) {
 		< {"jsonrpc":"2.0","id":1,"result":{`+list+`}}
 		`+script)
 	everyWay(t, func() *Server { return server(t) }, lines...)
-	cs := fakeServer(t, Revision20251125, nil, map[string]string{methodToolsList: "{" + list + "}"})
+	cs := fakeServer(t, Revision20251125, map[string]string{methodToolsList: "{" + list + "}"})
 	r, err := cs.ListTools(t.Context(), nil)
 	must(t, err)
 	want(t, "the client's", string(r.Tools[0].InputSchema), schema)
@@ -1729,7 +1729,7 @@ func TestBUG163RemoteReference(t *testing.T) {
 
 // fakeServer plays a server to a client: it answers initialize at a revision, and then
 // each request by its method.
-func fakeServer(t *testing.T, rev string, opts *ClientOptions, answers map[string]string) *ClientSession {
+func fakeServer(t *testing.T, rev string, answers map[string]string) *ClientSession {
 	t.Helper()
 	a, b := Pipe()
 	go func() {
@@ -1748,7 +1748,7 @@ func fakeServer(t *testing.T, rev string, opts *ClientOptions, answers map[strin
 			}
 		}
 	}()
-	cs, err := sessionClient(&Implementation{Name: "c", Version: "1"}, opts).Connect(t.Context(), &ConnTransport{Conn: b})
+	cs, err := sessionClient(&Implementation{Name: "c", Version: "1"}, nil).Connect(t.Context(), &ConnTransport{Conn: b})
 	must(t, err)
 	t.Cleanup(func() { must(t, cs.Close()) })
 	return cs
@@ -1765,7 +1765,7 @@ func TestBUG164OutputSchemaAndErrors(t *testing.T) {
 		{`{"content":[],"structuredContent":{"x":1}}`, `mcp: invalid response: result of tool "t": the value: "n" is missing`},
 		{`{"content":[]}`, `mcp: invalid response: tool "t" has an output schema but returned no structured content`},
 	} {
-		cs := fakeServer(t, Revision20250618, nil, map[string]string{methodToolsList: list, methodToolsCall: tt.result})
+		cs := fakeServer(t, Revision20250618, map[string]string{methodToolsList: list, methodToolsCall: tt.result})
 		_, err := cs.ListTools(t.Context(), nil)
 		must(t, err)
 		result, err := cs.CallTool(t.Context(), "t", nil)
@@ -1783,7 +1783,7 @@ func TestBUG166ContentKeepsItsMembers(t *testing.T) {
 	const result = `{"content":[{"type":"text","text":"a","annotations":{"priority":0.0,"x":1},"_meta":{"k":1.0},"y":2},` +
 		`{"type":"resource_link","uri":"a:b","name":"n","title":"T","size":0,"icons":[{"src":"https://e.com/i","sizes":"48x48"}]},` +
 		`{"type":"resource","resource":{"uri":"a:b","blob":"AQI=","_meta":{"k":true}}},{"type":"x-new","z":[1.0]}]}`
-	cs := fakeServer(t, Revision20251125, nil, map[string]string{methodToolsCall: result})
+	cs := fakeServer(t, Revision20251125, map[string]string{methodToolsCall: result})
 	r, err := cs.CallTool(t.Context(), "t", nil)
 	must(t, err)
 	text, link, embedded, unknown := r.Content[0].(*TextContent), r.Content[1].(*ResourceLink), r.Content[2].(*EmbeddedResource), r.Content[3].(*UnknownContent)
@@ -1880,7 +1880,7 @@ func TestBUG181CompletionWithoutValues(t *testing.T) {
 }
 
 func TestBUG184PromptWithBlob(t *testing.T) {
-	cs := fakeServer(t, Revision20250326, nil, map[string]string{methodPromptsGet: `{"messages":[{"role":"user","content":{"type":"resource","resource":{"uri":"a:b","mimeType":"x/y","blob":"+/8="}}}]}`})
+	cs := fakeServer(t, Revision20250326, map[string]string{methodPromptsGet: `{"messages":[{"role":"user","content":{"type":"resource","resource":{"uri":"a:b","mimeType":"x/y","blob":"+/8="}}}]}`})
 	r, err := cs.GetPrompt(t.Context(), "p", nil)
 	must(t, err)
 	resource := r.Messages[0].Content.(*EmbeddedResource).Resource

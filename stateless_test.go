@@ -715,10 +715,10 @@ func TestStatelessAskRefused(t *testing.T) {
 	)
 }
 
-// sealed is the requestState that a server gives to a caller for a request.
-func sealed(t *testing.T, s *Server, call, subject string) string {
+// sealed is the requestState that a server gives to ada for a request.
+func sealed(t *testing.T, s *Server, call string) string {
 	t.Helper()
-	h := &HTTPHandler{Server: s, Authorize: func(*http.Request) (*Identity, error) { return &Identity{Subject: subject}, nil }}
+	h := &HTTPHandler{Server: s, Authorize: func(*http.Request) (*Identity, error) { return &Identity{Subject: "ada"}, nil }}
 	state := ""
 	talkHTTP(t, h, nil, func(c *web) {
 		x := c.alone(call)
@@ -754,10 +754,10 @@ func TestBUG190RequestState(t *testing.T) {
 		return strings.Replace(lone("tools/call", `"name":"`+name+`","arguments":`+arguments+more), "META", canAll, 1)
 	}
 	const first = `{"a":1,"b":{"x":"é","y":[1.0,2]}}`
-	state := sealed(t, server(keys...), args("args", first, ""), "ada")
-	elsewhere := sealed(t, server(keys...), args("two", `{}`, ""), "ada")
-	old := sealed(t, server(keys[1]), args("args", first, ""), "ada")
-	foreign := sealed(t, server([]byte("another secret..")), args("args", first, ""), "ada")
+	state := sealed(t, server(keys...), args("args", first, ""))
+	elsewhere := sealed(t, server(keys...), args("two", `{}`, ""))
+	old := sealed(t, server(keys[1]), args("args", first, ""))
+	foreign := sealed(t, server([]byte("another secret..")), args("args", first, ""))
 	flipped := []byte(state)
 	flipped[len(flipped)/2] ^= 1
 
