@@ -23,39 +23,29 @@ type edit struct {
 // if it does not.
 func diff(a, b string) (shown []string) {
 	list := edits(slices.Collect(strings.Lines(a)), slices.Collect(strings.Lines(b)))
-	changed := func(e edit) bool { return e.op != ' ' }
-	numbers := [2]int{} // of lines before the edit at done
-	for done := 0; ; {
-		i := slices.IndexFunc(list[done:], changed)
-		if i < 0 {
-			break
+	near := make([]bool, len(list)) // there is a change, or it is around one
+	for i, e := range list {
+		for k := max(i-around, 0); e.op != ' ' && k < min(i+around+1, len(list)); k++ {
+			near[k] = true
 		}
-		begin := max(done+i-around, done)
-		end := done + i + 1
-		for n := 0; end < len(list) && n <= 2*around; end++ {
-			if n++; changed(list[end]) {
-				n = 0
-			}
+	}
+	var numbers [2]int
+	for len(list) > 0 {
+		n := 1
+		for n < len(list) && near[n] == near[0] {
+			n++
 		}
-		for trailing(list[begin:end]) > around {
-			end--
+		if near[0] {
+			shown = append(shown, hunk(&numbers, list[:n])...)
+		} else {
+			counted(&numbers, list[:n])
 		}
-		counted(&numbers, list[done:begin])
-		shown = append(shown, hunk(&numbers, list[begin:end])...)
-		done = end
+		list, near = list[n:], near[n:]
 	}
 	if more := len(shown) - maxChanged; more > 0 {
 		shown = append(shown[:maxChanged], fmt.Sprintf(" … and %d lines more", more))
 	}
 	return shown
-}
-
-// trailing is the number of lines at the end that are the same in both.
-func trailing(list []edit) (n int) {
-	for n < len(list) && list[len(list)-1-n].op == ' ' {
-		n++
-	}
-	return n
 }
 
 // counted goes on with the numbers of lines of both texts.

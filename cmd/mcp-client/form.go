@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -44,7 +45,7 @@ func (q *person) fill(ctx context.Context, form *mcp.FormSchema) (json.RawMessag
 // field asks for one value; nil leaves it out.
 func (q *person) field(ctx context.Context, f mcp.Property, required bool) (json.RawMessage, error) {
 	s := f.Schema
-	q.say("%s (%s)", labelOf(f), kindOfField(s, required))
+	q.say("%s (%s)", cmp.Or(s.Title, f.Name), kindOfField(s, required))
 	if s.Description != "" {
 		q.say("  %s", s.Description)
 	}
@@ -171,13 +172,6 @@ func choicesOf(s *mcp.PrimitiveSchema) (list []choice) {
 		list = append(list, choice{o.Const, o.Title})
 	}
 	return list
-}
-
-func labelOf(f mcp.Property) string {
-	if f.Schema.Title != "" {
-		return f.Schema.Title
-	}
-	return f.Name
 }
 
 // kindOfField tells what a field wants.

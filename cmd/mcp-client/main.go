@@ -65,7 +65,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -244,12 +243,7 @@ func (p *program) finish(ctx context.Context, err error) int {
 		}
 	}
 	if p.json && errors.As(err, &e) {
-		type fault struct {
-			Code    int             `json:"code"`
-			Message string          `json:"message"`
-			Data    json.RawMessage `json:"data,omitempty"`
-		}
-		_ = p.printJSON(map[string]fault{"error": {e.Code, e.Message, e.Data}}) // the exit code tells as well
+		_ = p.printJSON(map[string]*mcp.Error{"error": e}) // the exit code tells as well
 	}
 	return code
 }
@@ -380,18 +374,13 @@ func (p *program) parseFlags(fs *flag.FlagSet, line []string) (words []string, e
 // server, and the second one the subcommand. If neither the first word is the server nor a
 // command follows, the last one is it.
 func split(words []string, command bool) (cmd *command, args []string, server string, err error) {
+	if n := len(words); n > 0 && lookup(words[0]) == nil && (isURL(words[0]) || n > 1 && lookup(words[1]) != nil) {
+		server, words = words[0], words[1:]
+	}
 	if len(words) == 0 {
 		return nil, nil, "", usagef("which subcommand? mcp-client -h lists them")
 	}
-	cmd = lookup(words[0])
-	if cmd == nil && (isURL(words[0]) || len(words) > 1 && lookup(words[1]) != nil) {
-		server, words = words[0], words[1:]
-		if len(words) == 0 {
-			return nil, nil, "", usagef("which subcommand? mcp-client -h lists them")
-		}
-		cmd = lookup(words[0])
-	}
-	if cmd == nil {
+	if cmd = lookup(words[0]); cmd == nil {
 		return nil, nil, "", usagef("unknown subcommand %q; mcp-client -h lists them", words[0])
 	}
 	args = words[1:]
