@@ -358,12 +358,15 @@ func NewTaskStore() TaskStore {
 }
 
 // taskStore is where the server keeps tasks.
-func (s *Server) taskStore() TaskStore {
-	if s.opts.Tasks.Store != nil {
-		return s.opts.Tasks.Store
+func (s *Server) taskStore() TaskStore { return s.opts.Tasks.store(&s.memory, &s.ownTasks) }
+
+// store is the application's store, or without one own, which is made at first.
+func (o *TaskOptions) store(memory *sync.Once, own *TaskStore) TaskStore {
+	if o.Store != nil {
+		return o.Store
 	}
-	s.memory.Do(func() { s.ownTasks = NewTaskStore() })
-	return s.ownTasks
+	memory.Do(func() { *own = NewTaskStore() })
+	return *own
 }
 
 // find finds a task that is not expired. The lock must be held.
@@ -1129,13 +1132,7 @@ func (t *TaskRecord) checkAnswer(name string, v value) error {
 // and sees the tasks that its calls have become to their end.
 
 // taskStore is where a client keeps tasks.
-func (c *Client) taskStore() TaskStore {
-	if c.opts.Tasks.Store != nil {
-		return c.opts.Tasks.Store
-	}
-	c.memory.Do(func() { c.ownTasks = NewTaskStore() })
-	return c.ownTasks
-}
+func (c *Client) taskStore() TaskStore { return c.opts.Tasks.store(&c.memory, &c.ownTasks) }
 
 func (c *clientConn) sampleOrTask(ctx context.Context, in *incoming) (any, error) {
 	return c.orTask(ctx, in, c.sample)
@@ -1185,24 +1182,24 @@ func (c *clientConn) work(ctx context.Context, in *incoming, serve func(context.
 	return o
 }
 
-// taskParams reads which task a request of the server is about.
-func (c *clientConn) taskParams(in *incoming) (string, error) {
+// taskParams reads the parameters of a request of the server about tasks.
+func taskParams[P any](c *clientConn, in *incoming) (*P, error) {
 	if c.c.opts.Tasks == nil || !in.rev.tasks() {
-		return "", errNotOffered(in)
+		return nil, errNotOffered(in)
 	}
-	p := &TaskParams{}
+	p := new(P)
 	if err := decode(in.params, p); err != nil {
-		return "", Errorf(CodeInvalidParams, "%s: invalid parameters: %v", in.method, err)
+		return nil, Errorf(CodeInvalidParams, "%s: invalid parameters: %v", in.method, err)
 	}
-	return p.TaskID, nil
+	return p, nil
 }
 
 func (c *clientConn) getTask(ctx context.Context, in *incoming) (any, error) {
-	id, err := c.taskParams(in)
+	p, err := taskParams[TaskParams](c, in)
 	if err != nil {
 		return nil, err
 	}
-	rec, err := foundTask(c.c.taskStore().Wait(ctx, c.owner, id, -1))
+	rec, err := foundTask(c.c.taskStore().Wait(ctx, c.owner, p.TaskID, -1))
 	if err != nil {
 		return nil, err
 	}
@@ -1211,29 +1208,26 @@ func (c *clientConn) getTask(ctx context.Context, in *incoming) (any, error) {
 }
 
 func (c *clientConn) taskResult(ctx context.Context, in *incoming) (any, error) {
-	id, err := c.taskParams(in)
+	p, err := taskParams[TaskParams](c, in)
 	if err != nil {
 		return nil, err
 	}
-	w := &taskWaiter{store: c.c.taskStore(), owner: c.owner, id: id}
+	w := &taskWaiter{store: c.c.taskStore(), owner: c.owner, id: p.TaskID}
 	return w.wait(ctx)
 }
 
 func (c *clientConn) cancelTask(ctx context.Context, in *incoming) (any, error) {
-	id, err := c.taskParams(in)
+	p, err := taskParams[TaskParams](c, in)
 	if err != nil {
 		return nil, err
 	}
-	return cancelTask(ctx, c.c.taskStore(), c.owner, id, in.rev)
+	return cancelTask(ctx, c.c.taskStore(), c.owner, p.TaskID, in.rev)
 }
 
 func (c *clientConn) listTasks(ctx context.Context, in *incoming) (any, error) {
-	if c.c.opts.Tasks == nil || !in.rev.tasks() {
-		return nil, errNotOffered(in)
-	}
-	p := &ListParams{}
-	if err := decode(in.params, p); err != nil {
-		return nil, Errorf(CodeInvalidParams, "%s: invalid parameters: %v", in.method, err)
+	p, err := taskParams[ListParams](c, in)
+	if err != nil {
+		return nil, err
 	}
 	return listTasks(ctx, c.c.taskStore(), c.owner, p, in.rev)
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -43,10 +44,7 @@ type benchLatency struct {
 
 // bench calls a tool many times.
 func bench(ctx context.Context, j *job) error {
-	calls, callers := j.calls, max(j.callers, 1)
-	if calls == 0 {
-		calls = benchCalls
-	}
+	calls, callers := cmp.Or(j.calls, benchCalls), max(j.callers, 1)
 	switch {
 	case calls < 0 || calls > maxCalls:
 		return usagef("-n must be from 1 to %d, not %d", maxCalls, calls)

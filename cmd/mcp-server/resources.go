@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 
 	"example.com/mcp"
@@ -206,22 +207,13 @@ func (s *server) subscribe(_ context.Context, r *mcp.Request, uri string) error 
 	if err != nil {
 		return mcp.ResourceNotFound(uri)
 	}
-	if dirs := knownDirs(r).Load(); dirs != nil && !inOneOf(p, *dirs) {
+	if dirs := knownDirs(r).Load(); dirs != nil && !slices.ContainsFunc(*dirs, func(dir string) bool { return within(p, dir) }) {
 		return mcp.ResourceNotFound(uri)
 	}
 	if !s.watch.add(uri) {
 		return mcp.ResourceNotFound(uri)
 	}
 	return nil
-}
-
-func inOneOf(p string, dirs []string) bool {
-	for _, dir := range dirs {
-		if within(p, dir) {
-			return true
-		}
-	}
-	return false
 }
 
 // stamp looks at what a URI of the folder names.

@@ -11,6 +11,7 @@ import (
 	"os"
 	"path"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -57,12 +58,8 @@ func (v *view) findToWrite(p string) (*spot, error) {
 
 // mayWrite reports whether a path without links may be written.
 func (f *folder) mayWrite(p string) bool {
-	for _, dir := range f.writable {
-		if within(p, dir) && p != dir {
-			return true
-		}
-	}
-	return f.writable == nil
+	below := func(dir string) bool { return within(p, dir) && p != dir }
+	return f.writable == nil || slices.ContainsFunc(f.writable, below)
 }
 
 type writeInput struct {
