@@ -20,7 +20,7 @@ import (
 func shell(ctx context.Context, j *job) error {
 	over, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	go func() { cancel(cmp.Or(j.cs.Wait(), errors.New("the session is over"))) }() // ends with the session
+	go func() { cancel(j.cs.Wait()) }() // ends with the session
 	lines, prompt := j.person, "mcp> "
 	if !j.typed {
 		lines, prompt = &person{open: func() (io.Reader, io.Writer, error) { return j.stdin, io.Discard, nil }}, ""
