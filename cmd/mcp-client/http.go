@@ -24,7 +24,9 @@ func (p *program) httpTransport(text string) (*mcp.HTTPTransport, error) {
 	if err != nil || u.Host == "" {
 		return nil, usagef("the URL of the server cannot be understood")
 	}
-	p.server = bareURL(text)
+	if p.server = bareURL(text); p.entry != nil {
+		p.server = publicURL(p.entry.URL) // without what it takes from the environment
+	}
 	p.note("connecting to: " + p.server)
 	t := &mcp.HTTPTransport{URL: text, Client: &http.Client{}, Header: p.header}
 	if p.tracing != nil {
