@@ -42,16 +42,16 @@ func (q *person) fill(ctx context.Context, form *mcp.FormSchema) (json.RawMessag
 	}
 }
 
-// field asks for one value; nil leaves it out.
+// field asks for one value; nil leaves it out. What the server says is indented.
 func (q *person) field(ctx context.Context, f mcp.Property, required bool) (json.RawMessage, error) {
 	s := f.Schema
-	q.say("%s (%s)", cmp.Or(s.Title, f.Name), kindOfField(s, required))
+	q.say("  %s (%s)", cmp.Or(s.Title, f.Name), kindOfField(s, required))
 	if s.Description != "" {
-		q.say("  %s", s.Description)
+		q.say("    %s", s.Description)
 	}
 	choices := choicesOf(s)
 	for i, c := range choices {
-		q.say("  %d. %s", i+1, c.label())
+		q.say("    %d. %s", i+1, c.label())
 	}
 	for {
 		line, err := q.ask(ctx, "> ")
@@ -67,7 +67,7 @@ func (q *person) field(ctx context.Context, f mcp.Property, required bool) (json
 		case line == "" && !required:
 			return nil, nil
 		case line == "":
-			q.say("  a value is required")
+			q.say("    a value is required")
 			continue
 		}
 		value, err := entered(s, choices, line)
@@ -77,7 +77,7 @@ func (q *person) field(ctx context.Context, f mcp.Property, required bool) (json
 		if err == nil {
 			return value, nil
 		}
-		q.say("  %v", err)
+		q.say("    %v", err)
 	}
 }
 

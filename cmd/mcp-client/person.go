@@ -29,6 +29,10 @@ type person struct {
 	width func() int // of the terminal; nil: lines are not broken
 	err   error      // why there is no terminal
 
+	// stale: a question was withdrawn, and what is typed next may be meant for it; of whose
+	// turn it is.
+	stale bool
+
 	unread error // why what is typed could not be read to its end; set before lines is closed
 }
 
@@ -108,24 +112,33 @@ func (q *person) ask(ctx context.Context, prompt string) (string, error) {
 	return strings.TrimSpace(line), err
 }
 
-// line is ask for a line as it is typed.
+// line is ask for a line as it is typed. The first line after a question that was withdrawn
+// is no answer: who asks could choose the moment so that a yes to one question is taken for
+// a yes to the next.
 func (q *person) line(ctx context.Context, prompt string) (string, error) {
 	prompt = oneLine(prompt)
 	if q.width != nil {
 		prompt = folded(prompt, columnsOf(q.width))
 	}
-	q.screen.prompt(q.out, prompt)
 	defer q.screen.prompted()
-	select {
-	case line, ok := <-q.lines:
-		if !ok {
+	for {
+		q.screen.prompt(q.out, prompt)
+		select {
+		case line, ok := <-q.lines:
+			switch {
+			case !ok:
+				fmt.Fprintln(q.out)
+				return "", errDismissed
+			case !q.stale:
+				return line, nil
+			}
+			q.stale = false
+			q.say("The question before was withdrawn. This is another one; answer once more.")
+		case <-ctx.Done():
+			q.stale = true
 			fmt.Fprintln(q.out)
-			return "", errDismissed
+			return "", context.Cause(ctx)
 		}
-		return line, nil
-	case <-ctx.Done():
-		fmt.Fprintln(q.out)
-		return "", context.Cause(ctx)
 	}
 }
 
@@ -204,11 +217,13 @@ func (p *program) defaults(q *mcp.ElicitParams) ([]byte, error) {
 	return content, nil
 }
 
+const maxWho = 60 // columns of what a server calls itself
+
 // introduce tells who asks. What a server says of itself and of what it wants is shown
 // indented, so that it cannot pass for words of this program.
 func (p *program) introduce(cs *mcp.ClientSession, message string) {
 	who := cs.ServerInfo()
-	name := who.Name + " " + who.Version
+	name := clip(oneLine(who.Name+" "+who.Version), maxWho)
 	if p.server != "" {
 		name += " (" + p.server + ")"
 	}

@@ -1,6 +1,9 @@
 package main
 
 import (
+	"context"
+	"errors"
+	"io"
 	"testing"
 
 	"example.com/mcp"
@@ -33,23 +36,65 @@ func TestFormShown(t *testing.T) {
 	const want = `The server tester 7 asks:
   Who\x1b[2J are you?
 Enter a value for each field; an empty line takes the default, or leaves out what is optional. d declines, c cancels; in quotes they are values.
-Your name (string, default "Ada")
-> age (integer, 4 to 9, optional)
->   want a number, not "ten"
->   age: 10 is more than 9
-> ok (y or n, default true)
-> pet (number of one, optional)
-  1. Cat (c)
-  2. Dog (d)
->   want a number from 1 to 2, not "3"
-> days (numbers of some, with commas, default ["tu"])
-  1. mo
-  2. tu
-  3. we
->   want a number from 1 to 3, not "9"
+  Your name (string, default "Ada")
+>   age (integer, 4 to 9, optional)
+>     want a number, not "ten"
+>     age: 10 is more than 9
+>   ok (y or n, default true)
+>   pet (number of one, optional)
+    1. Cat (c)
+    2. Dog (d)
+>     want a number from 1 to 2, not "3"
+>   days (numbers of some, with commas, default ["tu"])
+    1. mo
+    2. tu
+    3. we
+>     want a number from 1 to 3, not "9"
 > This will be sent: {"age":5,"days":["tu"],"name":"Ada","ok":true,"pet":"c"}
 Send it? y yes, r again, d decline, c cancel: `
 	if got := tr.screen.String(); got != want {
+		t.Errorf("shown:\n%s\nwant:\n%s", got, want)
+	}
+}
+
+// A line that is typed when a question was withdrawn is no answer to the next one, which may
+// be about something else; a shell takes it as its own.
+func TestWithdrawn(t *testing.T) {
+	in, typed := io.Pipe()
+	defer typed.Close()
+	var shown buffer
+	q := &person{open: func() (io.Reader, io.Writer, error) { return in, &shown, nil }}
+	withdraw := func() {
+		end, err := q.begin(t.Context())
+		must(t, err)
+		defer end()
+		ctx, cancel := context.WithCancelCause(t.Context())
+		cancel(errors.New("withdrawn"))
+		if _, err := q.choose(ctx, "Small? ", "y"); err == nil || err.Error() != "withdrawn" {
+			t.Errorf("the question ended with %v", err)
+		}
+	}
+	withdraw()
+	go io.WriteString(typed, "y\nd\nhelp\ny\n")
+	end, err := q.begin(t.Context())
+	must(t, err)
+	if _, err := q.choose(t.Context(), "Large? ", "y"); err != errDeclined {
+		t.Errorf("the second question ended with %v, want %v", err, errDeclined)
+	}
+	end()
+	withdraw()
+	if line, err := q.command(t.Context(), "mcp> "); line != "help" || err != nil {
+		t.Errorf("the shell got %q, %v", line, err)
+	}
+	if end, err = q.begin(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	defer end()
+	if letter, err := q.choose(t.Context(), "Larger? ", "y"); letter != 'y' || err != nil {
+		t.Errorf("the last question ended with %q, %v", letter, err)
+	}
+	const want = "Small? \nLarge? The question before was withdrawn. This is another one; answer once more.\nLarge? Small? \nmcp> Larger? "
+	if got := shown.String(); got != want {
 		t.Errorf("shown:\n%s\nwant:\n%s", got, want)
 	}
 }

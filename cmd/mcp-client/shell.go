@@ -67,6 +67,7 @@ func (q *person) command(ctx context.Context, prompt string) (string, error) {
 		case <-q.knock: // the turn is now of who asks
 		case line, ok := <-q.lines:
 			q.screen.prompted()
+			q.stale = false
 			end()
 			if ok {
 				return line, nil
