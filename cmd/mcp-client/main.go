@@ -232,6 +232,9 @@ func (p *program) run(args []string) int {
 // finish reports an error, and returns the exit code it stands for.
 func (p *program) finish(ctx context.Context, err error) int {
 	code, e := exitCode(ctx, err), (*mcp.Error)(nil)
+	if err != nil {
+		p.screen.hold(false) // a question may be open yet
+	}
 	switch {
 	case code == exitInterrupted:
 		p.screen.erase()

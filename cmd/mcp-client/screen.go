@@ -24,9 +24,13 @@ type screen struct {
 	drawn   time.Time   // when
 	next    string      // the line of progress that is to be shown
 	timer   *time.Timer // which shows it; nil: there is none
-	held    bool        // the person is asked something: no progress
+	held    bool        // the person is asked something: no progress, and lines wait
+	waiting []string    // lines
+	dropped int         // more lines, which were too many to wait
 	waits   string      // the prompt that stands there; "": none
 }
+
+const maxWaiting = 1_000 // lines, while the person is asked
 
 const (
 	eraseLine = "\r\x1b[K"
@@ -51,12 +55,24 @@ func (s *screen) spans(parts ...span) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	switch {
+	case !s.held:
+		s.lineLocked(b.String())
+	case len(s.waiting) < maxWaiting:
+		s.waiting = append(s.waiting, b.String())
+	default:
+		s.dropped++
+	}
+}
+
+// lineLocked shows a line above the one of progress.
+func (s *screen) lineLocked(line string) {
 	progress := s.current
 	s.showLocked("")
 	if s.waits != "" {
 		fmt.Fprintln(s.w)
 	}
-	fmt.Fprintln(s.w, b.String())
+	fmt.Fprintln(s.w, line)
 	fmt.Fprint(s.w, s.waits)
 	s.showLocked(progress)
 }
@@ -146,13 +162,22 @@ func (s *screen) showLocked(text string) {
 
 func (s *screen) columns() int { return columnsOf(s.width) }
 
-// hold keeps progress away while the person is asked something.
+// hold keeps progress and lines away while the person is asked something: else a server
+// could put other words in place of the question. The lines are shown afterwards.
 func (s *screen) hold(on bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.held = on; on {
 		s.nextLocked()
+		return
 	}
+	for _, line := range s.waiting {
+		s.lineLocked(line)
+	}
+	if s.dropped > 0 {
+		s.lineLocked(fmt.Sprintf("(%d lines more were not shown meanwhile)", s.dropped))
+	}
+	s.waiting, s.dropped = nil, 0
 }
 
 // isTerminal reports whether f is a terminal.

@@ -113,8 +113,12 @@ func TestScreen(t *testing.T) {
 		s.line("another")
 		time.Sleep(redraw)
 		synctest.Wait()
-		shown("held", eraseLine+"another\n")
+		shown("held", eraseLine)
+		for range maxWaiting {
+			s.line("more")
+		}
 		s.hold(false)
+		shown("not held any more", "another\n"+strings.Repeat("more\n", maxWaiting-1)+"(1 lines more were not shown meanwhile)\n")
 		s.progress(strings.Repeat("x", 100))
 		shown("too long", strings.Repeat("x", 78)+"…")
 		s.progress("unseen")
