@@ -176,6 +176,11 @@ func (t *trace) abridge(text string) string {
 	secret := false // what follows is the value of a member that is
 	for i := 0; i < len(text); {
 		if text[i] != '"' {
+			if n := plainEnd(text[i:]); secret && n > 0 {
+				fmt.Fprintf(&b, `"(hidden, %d bytes)"`, n)
+				secret, i = false, i+n
+				continue
+			}
 			secret = secret && strings.IndexByte(": \t\r\n", text[i]) >= 0
 			b.WriteByte(text[i])
 			i++
@@ -203,6 +208,19 @@ func (t *trace) abridge(text string) string {
 		n--
 	}
 	return fmt.Sprintf("%s…(%d bytes, -trace=full shows all)", text[:n], len(text))
+}
+
+// plainEnd is the length of the number or list that text begins with; 0: it does not. What
+// is an object may be a schema, and has members of its own.
+func plainEnd(text string) int {
+	if strings.IndexByte("-0123456789[", text[0]) < 0 {
+		return 0
+	}
+	d := json.NewDecoder(strings.NewReader(text))
+	if d.Decode(new(json.RawMessage)) != nil {
+		return len(text)
+	}
+	return int(d.InputOffset())
 }
 
 // stringEnd finds the end of the JSON string that begins at i, and where it can be cut
