@@ -47,10 +47,14 @@ func parseNode(text json.RawMessage) (n node) {
 	return n
 }
 
-// The most places of a schema that lead to one another, and that are looked at.
+// The most places of a schema that lead to one another, and that are looked at: each counts
+// once, and once more for every placeSize bytes that it has.
 const (
 	maxRefs   = 16
 	maxPlaces = 4096
+	placeSize = 4096
+	maxValues = 1_000 // of several places together, that are listed
+	maxTypes  = 8     // there are seven
 )
 
 // An outline reads a schema, for what the command line wants to know.
@@ -87,6 +91,12 @@ func (a allowed) and(b allowed) allowed {
 	return a
 }
 
+// look reports whether one more place may be looked at.
+func (o *outline) look(text json.RawMessage) bool {
+	o.left -= 1 + len(text)/placeSize
+	return o.left >= 0
+}
+
 // or is what one of the two allows.
 func (a allowed) or(b allowed) allowed {
 	c := allowed{base64: a.base64 || b.base64}
@@ -98,7 +108,7 @@ func (a allowed) or(b allowed) allowed {
 			}
 		}
 	}
-	if a.values != nil && b.values != nil {
+	if a.values != nil && b.values != nil && len(a.values)+len(b.values) <= maxValues {
 		c.values = append(slices.Clone(a.values), b.values...)
 	}
 	return c
@@ -106,7 +116,7 @@ func (a allowed) or(b allowed) allowed {
 
 // at tells what a place in the schema allows.
 func (o *outline) at(text json.RawMessage, depth int) allowed {
-	if o.left--; o.left < 0 || depth > maxRefs {
+	if depth > maxRefs || !o.look(text) {
 		return allowed{}
 	}
 	n := parseNode(text)
@@ -141,7 +151,7 @@ func (n *node) itself() allowed {
 	case string:
 		a.types = []string{t}
 	case []any:
-		for _, name := range t {
+		for _, name := range t[:min(len(t), maxTypes)] {
 			a.types = append(a.types, fmt.Sprint(name))
 		}
 	default:
@@ -231,20 +241,25 @@ func argumentsOf(schema json.RawMessage) []argumentInfo {
 const maxChoices = 12 // that are listed in place of a type
 
 func (o *outline) arguments(text json.RawMessage, depth int) (list []argumentInfo) {
-	if depth > maxRefs || o.left < 0 {
+	if depth > maxRefs || !o.look(text) {
 		return nil
 	}
 	n := parseNode(text)
+	places := map[string]int{} // in the list
 	names, values := members(n.Properties)
 	for i, name := range names {
+		if _, twice := places[name]; !twice {
+			places[name] = i
+		}
 		list = append(list, argumentInfo{name: name, description: parseNode(values[i]).Description, allowed: o.at(values[i], 0)})
 	}
 	add := func(more []argumentInfo, choice bool) {
 		for _, a := range more {
 			a.required = a.required && !choice
-			i := slices.IndexFunc(list, func(b argumentInfo) bool { return a.name == b.name })
+			i, known := places[a.name]
 			switch {
-			case i < 0:
+			case !known:
+				places[a.name] = len(list)
 				list = append(list, a)
 			case choice:
 				list[i].allowed = list[i].or(a.allowed)
@@ -254,15 +269,15 @@ func (o *outline) arguments(text json.RawMessage, depth int) (list []argumentInf
 		}
 	}
 	if n.Ref != "" {
-		o.left--
 		add(o.arguments(o.pointed(n.Ref), depth+1), false)
 	}
 	for i, part := range slices.Concat(n.AllOf, n.AnyOf, n.OneOf) {
-		o.left--
 		add(o.arguments(part, depth+1), i >= len(n.AllOf))
 	}
-	for i, a := range list {
-		list[i].required = a.required || slices.Contains(n.Required, a.name)
+	for _, name := range n.Required {
+		if i, known := places[name]; known {
+			list[i].required = true
+		}
 	}
 	return list
 }

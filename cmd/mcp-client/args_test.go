@@ -168,6 +168,44 @@ func TestArgumentsOfLoops(t *testing.T) {
 	}
 }
 
+// A schema of a few hundred kilobytes does not take minutes, nor all memory, where its parts
+// lead to one another many times.
+func TestLargeSchemas(t *testing.T) {
+	names := func(letter string, n int) (list []string) {
+		for i := range n {
+			list = append(list, fmt.Sprintf("%s%06d", letter, i))
+		}
+		return list
+	}
+	const many = 30_000
+	properties := map[string]any{}
+	for _, name := range names("p", many) {
+		properties[name] = map[string]any{"type": "string"}
+	}
+	refs := slices.Repeat([]any{map[string]string{"$ref": "#/$defs/a"}}, maxPlaces)
+	for _, c := range []struct {
+		schema map[string]any
+		want   int
+	}{
+		{map[string]any{"properties": properties, "required": names("q", many)}, many},
+		{map[string]any{"$defs": map[string]any{"a": map[string]any{"properties": properties}}, "allOf": refs}, many},
+		{map[string]any{"$defs": map[string]any{"a": map[string]any{"enum": names("v", many)}}, "properties": map[string]any{"x": map[string]any{"anyOf": refs}}}, 1},
+		{map[string]any{"$defs": map[string]any{"a": map[string]any{"type": names("t", many)}}, "properties": map[string]any{"x": map[string]any{"anyOf": refs}}}, 1},
+	} {
+		text, err := json.Marshal(c.schema)
+		must(t, err)
+		list := argumentsOf(text)
+		if len(list) != c.want {
+			t.Errorf("%.60s…: %d arguments, want %d", text, len(list), c.want)
+		}
+		for _, a := range list {
+			if len(a.values) > many || len(a.types) > 2*maxTypes {
+				t.Errorf("%.60s…: %d values, %d types", text, len(a.values), len(a.types))
+			}
+		}
+	}
+}
+
 // What only the server understands is left to it.
 func TestStrangeSchemas(t *testing.T) {
 	for schema, want := range map[string]string{

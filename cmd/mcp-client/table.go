@@ -102,18 +102,20 @@ func wrap(text string, width int) (lines []string) {
 		if len(indent) > width/2 {
 			indent = ""
 		}
-		for cells(line) > width && width > 0 {
-			head := line[:prefix(line, width)]
+		line = line[len(indent):]
+		room := width - len(indent)
+		for room > 0 && prefix(line, room) < len(line) {
+			head := line[:prefix(line, room)]
 			if head == "" {
 				break // a character is wider than that
 			}
-			if at := strings.LastIndexByte(head, ' '); at > len(indent) && line[len(head)] != ' ' {
+			if at := strings.LastIndexByte(head, ' '); at > 0 && line[len(head)] != ' ' {
 				head = head[:at]
 			}
-			lines = append(lines, strings.TrimRight(head, " "))
-			line = indent + strings.TrimLeft(line[len(head):], " ")
+			lines = append(lines, indent+strings.TrimRight(head, " "))
+			line = strings.TrimLeft(line[len(head):], " ")
 		}
-		lines = append(lines, line)
+		lines = append(lines, indent+line)
 	}
 	return lines
 }

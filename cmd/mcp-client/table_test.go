@@ -5,6 +5,18 @@ import (
 	"testing"
 )
 
+// Lines are broken in a time that grows as they do: this one takes minutes if each piece costs
+// as much as the whole.
+func TestWrapLong(t *testing.T) {
+	const long, width = 4 << 20, 10
+	for _, text := range []string{strings.Repeat("x", long), "  " + strings.Repeat("x", long)} {
+		lines := wrap(text, width)
+		if got := strings.ReplaceAll(strings.Join(lines, ""), " ", ""); got != strings.TrimSpace(text) {
+			t.Errorf("%d lines have %d bytes", len(lines), len(got))
+		}
+	}
+}
+
 func TestTable(t *testing.T) {
 	rows := [][]string{
 		{"a", "", "One\nmore words than there is room for\n  x (string) an argument of two words"},
