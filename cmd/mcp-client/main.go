@@ -64,6 +64,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -209,9 +210,10 @@ func main() {
 func (p *program) run(args []string) int {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	defer cancel(nil)
-	p.line, p.person.screen = &interruptible{}, p.screen
+	out := &output{w: p.stdout}
+	p.stdout, p.line, p.person.screen = out, &interruptible{}, p.screen
 	done := make(chan int, 1)
-	go func() { done <- p.finish(ctx, p.do(ctx, args)) }() // ends with the program, if not before
+	go func() { done <- p.finish(ctx, cmp.Or(p.do(ctx, args), out.failed())) }() // ends with the program, if not before
 	for interrupted := false; ; {
 		select {
 		case code := <-done:

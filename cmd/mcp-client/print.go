@@ -2,13 +2,39 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"io"
 	"reflect"
 	"strings"
+	"sync"
 
 	"example.com/mcp"
 )
+
+// An output is stdout. It remembers what went wrong first, which nobody looks at line by line:
+// results that were not written are not done.
+type output struct {
+	w io.Writer
+
+	mu  sync.Mutex // guards err
+	err error
+}
+
+func (o *output) Write(b []byte) (int, error) {
+	n, err := o.w.Write(b)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.err = cmp.Or(o.err, err)
+	return n, err
+}
+
+func (o *output) failed() error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.err
+}
 
 // text prints text of the server: as it is where a program reads it, safely on a
 // terminal.

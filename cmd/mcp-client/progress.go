@@ -56,7 +56,7 @@ func (m *meter) text(r mcp.Progress, past time.Duration) string {
 	if r.Total > 0 {
 		facts[0] += " of " + count(r.Total)
 	}
-	if rate := (r.Value - m.first.Value) / past.Seconds(); past >= rateAfter && rate > 0 {
+	if rate := (r.Value - m.first.Value) / past.Seconds(); past >= rateAfter && rate > 0 && !math.IsInf(rate, 1) {
 		facts = append(facts, count(rounded(rate))+"/s")
 		if left := (r.Total - r.Value) / rate; left > 0 && left < maxLeft.Seconds() {
 			facts = append(facts, time.Duration(math.Ceil(left)*float64(time.Second)).String()+" left")

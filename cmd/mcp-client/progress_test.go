@@ -39,6 +39,14 @@ func TestBar(t *testing.T) {
 	}
 }
 
+// What is no number is not shown.
+func TestBarOfExtremes(t *testing.T) {
+	m := meter{first: mcp.Progress{Value: -1e308}, started: time.Now()}
+	if got := m.bar(mcp.Progress{Value: 1e308, Total: 1e308}, time.Second, 60); got != "[###############] 100% (1e+308 of 1e+308)" {
+		t.Error(got)
+	}
+}
+
 // Where stderr is no terminal there is a line a second, and one for the end.
 func TestProgressLines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -1,14 +1,36 @@
 package main
 
 import (
+	"context"
+	"errors"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"example.com/mcp"
 )
+
+// What cannot be written is an error, wherever it is printed.
+func TestOutputFails(t *testing.T) {
+	for _, line := range []string{"help", "tools -- x", "-json tools -- x", "call sum -- x", "info -- x"} {
+		var errs buffer
+		full := writerFunc(func([]byte) (int, error) { return 0, errors.New("no space left") })
+		p := &program{stdout: full, screen: &screen{w: &errs}, person: &person{}}
+		var server sync.WaitGroup
+		p.dial = func(*program, []string) (mcp.Transport, error) {
+			ours, theirs := mcp.Pipe()
+			server.Go(func() { _ = newTestServer(&watcher{}).Run(context.Background(), theirs) })
+			return &mcp.ConnTransport{Conn: ours}, nil
+		}
+		if code := p.run(strings.Fields(line)); code != exitConnection || errs.String() != "mcp-client: no space left\n" {
+			t.Errorf("%s: exit code %d, stderr %q", line, code, errs.String())
+		}
+		server.Wait()
+	}
+}
 
 func TestEscape(t *testing.T) {
 	for _, c := range []struct{ text, line, lines string }{
