@@ -177,7 +177,7 @@ func TestLargeSchemas(t *testing.T) {
 		}
 		return list
 	}
-	const many = 30_000
+	const many = 10_000
 	properties := map[string]any{}
 	for _, name := range names("p", many) {
 		properties[name] = map[string]any{"type": "string"}

@@ -65,8 +65,11 @@ func (q *person) begin(ctx context.Context) (end func(), err error) {
 		q.turn, q.knock, q.lines = make(chan struct{}, 1), make(chan struct{}), make(chan string)
 		go q.listen(in) // ends with the input, or with the program
 	})
-	if q.err != nil {
+	switch {
+	case q.err != nil:
 		return nil, q.err
+	case ctx.Err() != nil:
+		return nil, context.Cause(ctx)
 	}
 	end = func() { <-q.turn }
 	select {
@@ -190,6 +193,8 @@ func (p *program) elicit(ctx context.Context, cs *mcp.ClientSession, q *mcp.Elic
 	if p.yes {
 		return answer(p.defaults(q))
 	}
+	ctx, done := p.line.question(ctx)
+	defer done()
 	var content []byte
 	err := p.sitting(ctx, func() (err error) {
 		p.introduce(cs, q.Message)

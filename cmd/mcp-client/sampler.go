@@ -26,6 +26,8 @@ const (
 // has no model, by the person. The person sees and approves what is asked, and what is
 // answered; -yes approves for them, which answers nothing where there is no -sampler.
 func (p *program) sample(ctx context.Context, cs *mcp.ClientSession, q *mcp.CreateMessageParams) (*mcp.CreateMessageResult, error) {
+	ctx, done := p.line.question(ctx)
+	defer done()
 	if p.yes && p.sampler != "" {
 		r, err := p.sampled(ctx, q)
 		if err == nil {

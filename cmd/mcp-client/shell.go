@@ -313,14 +313,39 @@ func shellWords(line string) (words []string, err error) {
 
 // An interruptible is what a line of a shell can be ended by, without its shell.
 type interruptible struct {
-	mu     sync.Mutex // guards cancel
+	mu     sync.Mutex // guards the fields below
 	cancel context.CancelCauseFunc
+	asking context.Context // of questions of the server; nil: there was no line yet
+	unask  context.CancelCauseFunc
 }
 
 func (i *interruptible) set(cancel context.CancelCauseFunc) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.cancel = cancel
+	if cancel != nil && (i.asking == nil || i.asking.Err() != nil) {
+		i.asking, i.unask = context.WithCancelCause(context.Background())
+	}
+}
+
+// question bounds the context of a question: those that are open when a line is interrupted,
+// and that come before the next one, are dismissed. The server may not withdraw them.
+func (i *interruptible) question(ctx context.Context) (bound context.Context, done func()) {
+	if i == nil {
+		return ctx, func() {}
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.asking == nil {
+		return ctx, func() {}
+	}
+	asking := i.asking
+	bound, cancel := context.WithCancelCause(ctx)
+	if asking.Err() != nil {
+		cancel(context.Cause(asking)) // at once
+	}
+	stop := context.AfterFunc(asking, func() { cancel(context.Cause(asking)) })
+	return bound, func() { stop(); cancel(nil) }
 }
 
 // interrupt ends the line that runs, once; it reports whether there is one.
@@ -332,5 +357,6 @@ func (i *interruptible) interrupt() bool {
 	}
 	i.cancel(errInterrupted)
 	i.cancel = nil
+	i.unask(errDismissed)
 	return true
 }

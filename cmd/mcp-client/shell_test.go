@@ -201,6 +201,50 @@ func TestShellInterrupt(t *testing.T) {
 	}
 }
 
+// Ctrl-C also dismisses what the server asks, which need not withdraw it, and what it asks
+// before the next line.
+func TestShellInterruptsQuestions(t *testing.T) {
+	ours, theirs := mcp.Pipe()
+	ended := make(chan error, 1)
+	go func() { ended <- newTestServer(&watcher{}).Run(context.Background(), theirs) }()
+	cs, err := mcp.NewClient(clientInfo, nil).Connect(t.Context(), &mcp.ConnTransport{Conn: ours})
+	must(t, err)
+	p := &program{screen: &screen{w: io.Discard}, line: &interruptible{}}
+	asked := 0
+	y := newTyper(func(shown string) string {
+		if !strings.HasPrefix(shown, "Accept? ") {
+			return ""
+		}
+		if asked++; asked == 1 {
+			if !p.line.interrupt() || p.line.interrupt() {
+				t.Error("there is one line to interrupt, once")
+			}
+			return ""
+		}
+		return "y\n"
+	})
+	p.person = &person{open: y.open}
+	form := &mcp.ElicitParams{Message: "Sure?", RequestedSchema: &mcp.FormSchema{}}
+	for _, c := range []struct {
+		newLine bool
+		want    string
+	}{{true, "cancel"}, {false, "cancel"}, {true, "accept"}, {false, "accept"}} {
+		if c.newLine {
+			_, cancel := context.WithCancelCause(t.Context())
+			p.line.set(cancel)
+		}
+		r, err := p.elicit(t.Context(), cs, form)
+		if err != nil || r.Action != c.want {
+			t.Errorf("%+v: %v, %v", c, r, err)
+		}
+	}
+	if asked != 4 { // one is not asked, one is asked again
+		t.Errorf("asked %d times", asked)
+	}
+	must(t, cs.Close())
+	<-ended
+}
+
 // At the prompt Ctrl-C ends the shell, as do the second one, SIGTERM anywhere, and Ctrl-C in a
 // script.
 func TestShellInterrupted(t *testing.T) {

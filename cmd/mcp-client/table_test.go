@@ -5,10 +5,10 @@ import (
 	"testing"
 )
 
-// Lines are broken in a time that grows as they do: this one takes minutes if each piece costs
+// Lines are broken in a time that grows as they do: this one takes a minute if each piece costs
 // as much as the whole.
 func TestWrapLong(t *testing.T) {
-	const long, width = 4 << 20, 10
+	const long, width = 1 << 20, 10
 	for _, text := range []string{strings.Repeat("x", long), "  " + strings.Repeat("x", long)} {
 		lines := wrap(text, width)
 		if got := strings.ReplaceAll(strings.Join(lines, ""), " ", ""); got != strings.TrimSpace(text) {

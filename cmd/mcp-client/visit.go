@@ -55,6 +55,8 @@ func (p *program) visit(ctx context.Context, cs *mcp.ClientSession, q *mcp.Elici
 		p.visits.add(q.ElicitationID, u.Host)
 		return answer(nil, nil)
 	}
+	ctx, done := p.line.question(ctx)
+	defer done()
 	err = p.sitting(ctx, func() error {
 		p.introduce(cs, q.Message)
 		p.person.say("It wants you to visit a page. Check where it leads:")
