@@ -57,10 +57,10 @@ not. A command runs in cwd, which counts from the folder of the file and is
 that folder if there is none.
 The first file that has the name counts: that of -config, or else .mcp.json of
 this folder, then mcp-client/servers.json of the user's configuration.
-A command from a file, and a URL that is sent something of the environment, is
-shown and asked about the first time and whenever the file says something else
-of it. -yes does not answer that. What was allowed is kept, as a hash, in mcp-
-client/allowed of the user's configuration.`
+A command from a file, and a URL that is sent something of the environment or
+what -header says, is shown and asked about the first time and whenever the
+file says something else of it. -yes does not answer that. What was allowed is
+kept, as a hash, in mcp-client/allowed of the user's configuration.`
 
 const shellHelp = `Lines are subcommands, as on the command line, without the server. Quotes and
 backslashes are as in a shell, and nothing else is; a line that begins with #
