@@ -775,6 +775,64 @@ func TestHTTPResumeTimeout(t *testing.T) {
 	})
 }
 
+// What a server asks on the stream of a call after its answer comes too late: nothing
+// reads for it any more, and the session goes on. What it asks before is answered.
+//
+// EDGE-202
+func TestHTTPAsksAfterAnswer(t *testing.T) {
+	post := of("POST", "abc", Revision20251125)
+	const early, late = `{"jsonrpc":"2.0","id":"early","method":"ping"}`, `{"jsonrpc":"2.0","id":"late","method":"ping"}`
+	steps := []step{
+		{post + ping(2), eventReply("data: "+early+"\n\n", "data: "+pong(2)+"\n\n", "data: "+late+"\n\n", hang)},
+		{post + `{"jsonrpc":"2.0","id":"early","result":{}}`, reply(202, "")},
+		{post + ping(3), jsonReply(pong(3))},
+	}
+	inSession(t, Revision20251125, nil, steps, func(ctx context.Context, m *mock, cs *ClientSession) {
+		must(t, cs.Ping(ctx))
+		want(t, "time passed", time.Since(m.start), time.Duration(0))
+		time.Sleep(time.Minute) // virtual
+		must(t, cs.Ping(ctx))
+	})
+}
+
+// A stream may last longer than the time limits of net/http on either side: the client's
+// Timeout is not used, and the server moves its WriteTimeout with each piece.
+//
+// EDGE-234
+func TestHTTPTimeouts(t *testing.T) {
+	s := NewServer(&Implementation{Name: "s", Version: "1"}, nil)
+	must(t, AddTool(s, &Tool{Name: "long"}, func(ctx context.Context, r *Request, _ struct{}) (string, error) {
+		for i := range 10 {
+			time.Sleep(3 * time.Second) // virtual
+			if err := r.Progress(ctx, float64(i), 10, ""); err != nil {
+				return "", err
+			}
+		}
+		return "done", nil
+	}))
+	for _, rev := range []string{Revision20250326, Revision20251125, Revision20260728} {
+		synctest.Test(t, func(t *testing.T) {
+			ln, ended := listenMemory(), make(chan error, 1)
+			h := &HTTPHandler{Server: s}
+			server := &http.Server{Handler: h, WriteTimeout: time.Second}
+			go func() { ended <- server.Serve(ln) }()
+			hc := ln.client()
+			hc.Timeout = time.Second
+			cs, err := NewClient(&Implementation{Name: "c", Version: "0"}, &ClientOptions{Revisions: []string{rev}}).
+				Connect(t.Context(), &HTTPTransport{URL: "http://mcp.test/mcp", Client: hc})
+			must(t, err)
+			start, reports := time.Now(), 0
+			r, err := cs.With(CallOptions{Progress: func(Progress) { reports++ }}).CallTool(t.Context(), "long", nil)
+			must(t, err)
+			want(t, "result", r.Content[0].(*TextContent).Text, "done")
+			want(t, "reports", reports, 10)
+			want(t, "time passed", time.Since(start), 30*time.Second)
+			must(t, cs.Close(), h.Shutdown(t.Context()), server.Close())
+			<-ended
+		})
+	}
+}
+
 // Giving up is told by a POST, and then the stream is closed, even if the server does
 // not take that POST.
 //
