@@ -101,6 +101,10 @@ type ClientOptions struct {
 	Tasks *TaskOptions
 	// NoTasks does not say that calls may be answered by tasks (2026-07-28).
 	NoTasks bool
+	// Extensions are what of the protocol's extensions the application supports, which
+	// each request says from 2026-07-28 on: a way of authorization, for example. Each is
+	// named by a _meta key with a prefix; its settings are a JSON object.
+	Extensions Extensions
 	// Anonymous does not say who the client is where a server need not know, which is
 	// from 2026-07-28 on.
 	Anonymous bool
@@ -328,6 +332,12 @@ func (c *Client) check() ([]revision, error) {
 			return nil, err
 		}
 	}
+	if err := c.opts.Extensions.check(); err != nil {
+		return nil, fmt.Errorf("mcp: ClientOptions.Extensions: %w", err)
+	}
+	if _, own := c.opts.Extensions[ExtensionTasks]; own {
+		return nil, fmt.Errorf("mcp: ClientOptions.Extensions: %q is declared unless NoTasks is set", ExtensionTasks)
+	}
 	return revs, nil
 }
 
@@ -389,8 +399,12 @@ func (c *Client) capabilities() *ClientCapabilities {
 			caps.Tasks.Requests.Elicitation = &ElicitTasks{&Empty{}}
 		}
 	}
+	caps.Extensions = maps.Clone(o.Extensions)
 	if !o.NoTasks {
-		caps.Extensions = Extensions{ExtensionTasks: json.RawMessage("{}")}
+		if caps.Extensions == nil {
+			caps.Extensions = Extensions{}
+		}
+		caps.Extensions[ExtensionTasks] = json.RawMessage("{}")
 	}
 	return caps
 }

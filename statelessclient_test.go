@@ -335,6 +335,34 @@ func TestStatelessExtension(t *testing.T) {
 	}, discovers(`{"extensions":{"io.modelcontextprotocol/tasks":{}}}`, `{}`))
 }
 
+// Each request declares the extensions that the application says it supports, such as a
+// way of authorization; what cannot be declared is an error.
+//
+// AUTH-378
+func TestClientExtensions(t *testing.T) {
+	const id = "io.modelcontextprotocol/oauth-client-credentials"
+	const caps = `{"extensions":{"` + id + `":{}}}`
+	opts := ClientOptions{Extensions: Extensions{id: json.RawMessage("{}")}}
+	talk(t, modernClient(t, opts, func(ctx context.Context, cs *ClientSession) {
+		_, err := cs.CallTool(ctx, "a", nil)
+		must(t, err)
+	}), discovers(caps, `{"tools":{}}`)+`
+		< `+loneAs(2, caps, "tools/call", `,"name":"a"`)+`
+		> `+givesBack(2, toolDone)+`
+	`)
+	opts.NoTasks = false
+	want(t, "with tasks", len(NewClient(&Implementation{Name: "t", Version: "0"}, &opts).capabilities().Extensions), 2)
+	want(t, "of the application", len(opts.Extensions), 1)
+	for name, wanted := range map[string]string{
+		"bare":         `mcp: ClientOptions.Extensions: extension "bare" has no prefix`,
+		ExtensionTasks: `mcp: ClientOptions.Extensions: "io.modelcontextprotocol/tasks" is declared unless NoTasks is set`,
+	} {
+		opts := ClientOptions{Extensions: Extensions{name: json.RawMessage("{}")}}
+		_, err := NewClient(&Implementation{Name: "t", Version: "0"}, &opts).Connect(t.Context(), &ConnTransport{})
+		checkError(t, "Connect", err, wanted)
+	}
+}
+
 // A client of the revision answers nothing, also not what servers must not send; a
 // server's cancellation of what it never asked is nothing.
 //
