@@ -1541,8 +1541,8 @@ func TestBUG080AbortDoesNotCancelInSession(t *testing.T) {
 	})
 }
 
-func updating(t *testing.T) *Server {
-	s := testServer(t, &ServerOptions{Subscribe: func(context.Context, *Request, string) error { return nil }})
+func updating(t *testing.T, unsubscribed func(string)) *Server {
+	s := testServer(t, &ServerOptions{Subscribe: func(context.Context, *Request, string) error { return nil }, Unsubscribed: unsubscribed})
 	must(t, s.AddResource(&Resource{URI: "file:///a", Name: "a"}, func(context.Context, *Request, *ReadResourceParams) (*ReadResourceResult, error) {
 		return &ReadResourceResult{}, nil
 	}))
@@ -1559,7 +1559,7 @@ func TestHTTPSubscribeAtOnce(t *testing.T) {
 		defer mu.Unlock()
 		heard = append(heard, what)
 	}
-	s := updating(t, &ServerOptions{Unsubscribed: func(string) { hear("ended") }})
+	s := updating(t, func(string) { hear("ended") })
 	s.opts.Subscribe = func(context.Context, *Request, string) error {
 		hear("asked")
 		time.Sleep(2 * handlersGrace) // and does not heed the end of its session
@@ -1618,7 +1618,7 @@ const (
 // BASE-204 BASE-205 BASE-206 BASE-207 BASE-209 BASE-254 BASE-255 EDGE-112 C-24
 func TestHTTPListening(t *testing.T) {
 	for _, keep := range []int{0, -1} {
-		s := updating(t)
+		s := updating(t, nil)
 		h := &HTTPHandler{Server: s, MaxEvents: keep, Comment: -1}
 		id := func(n string) string {
 			if keep < 0 {
@@ -1664,7 +1664,7 @@ func TestHTTPListening(t *testing.T) {
 //
 // BASE-258 BASE-259 EDGE-129 EDGE-130 EDGE-132 EDGE-133
 func TestHTTPResumeByID(t *testing.T) {
-	s := updating(t)
+	s := updating(t, nil)
 	h := &HTTPHandler{Server: s, Comment: -1}
 	talkHTTP(t, h, nil, func(c *web) {
 		c.openAt(Revision20251125)
@@ -1693,7 +1693,7 @@ func TestHTTPResumeByID(t *testing.T) {
 		c.get("Last-Event-ID: 1_1", "+Last-Event-ID: 1_2").sees(refused(400, -32600, `Last-Event-ID "1_1, 1_2" is of no stream that can be resumed`))
 		c.post(pingA, "Last-Event-ID: 1_1").sees(pongA)
 	})
-	h = &HTTPHandler{Server: updating(t), MaxEvents: -1}
+	h = &HTTPHandler{Server: updating(t, nil), MaxEvents: -1}
 	talkHTTP(t, h, nil, func(c *web) {
 		c.openAt(Revision20251125)
 		c.get().sees("200 text/event-stream\n: ok")
@@ -1837,7 +1837,7 @@ func (h *HTTPHandler) exchanges(id string) int {
 
 // Who does not read costs himself his connection, and others nothing.
 func TestBUG226SlowReader(t *testing.T) {
-	s := updating(t)
+	s := updating(t, nil)
 	h := &HTTPHandler{Server: s, Comment: -1}
 	talkHTTP(t, h, nil, func(c *web) {
 		const subscribe = `{"jsonrpc":"2.0","id":1,"method":"resources/subscribe","params":{"uri":"file:///a"}}`
@@ -2039,7 +2039,7 @@ func TestHTTPIdentityExpires(t *testing.T) {
 //
 // BASE-268 BASE-270 BASE-271 BASE-279 BASE-267 EDGE-206
 func TestSSE(t *testing.T) {
-	h := &HTTPHandler{Server: updating(t)}
+	h := &HTTPHandler{Server: updating(t, nil)}
 	mux := http.NewServeMux()
 	mux.Handle("/old/", http.StripPrefix("/old", h.SSE()))
 	talkHTTP(t, h, mux, func(c *web) {
