@@ -177,6 +177,7 @@ type command struct {
 type job struct {
 	*program
 	cs      *mcp.ClientSession
+	over    context.Context // ends with the session, for a reason
 	args    []string
 	rows    [][]string // of the table that is to be printed
 	inShell bool       // names may be shortened
@@ -316,7 +317,10 @@ func (p *program) do(ctx context.Context, args []string) error {
 			return err
 		}
 	}
-	err = cmd.run(ctx, &job{program: p, cs: cs, args: args})
+	over, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	go func() { cancel(cs.Wait()) }() // ends with the session
+	err = cmd.run(ctx, &job{program: p, cs: cs, over: over, args: args})
 	p.screen.progress("")
 	return err
 }

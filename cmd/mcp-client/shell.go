@@ -18,16 +18,13 @@ import (
 // shell runs the lines that are typed, until their end. Errors do not end it, but the loss
 // of the server does.
 func shell(ctx context.Context, j *job) error {
-	over, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	go func() { cancel(j.cs.Wait()) }() // ends with the session
 	lines, prompt := j.person, "mcp> "
 	if !j.typed {
 		lines, prompt = &person{open: func() (io.Reader, io.Writer, error) { return j.stdin, io.Discard, nil }}, ""
 	}
 	first := exitOK
 	for {
-		line, err := lines.command(over, prompt)
+		line, err := lines.command(j.over, prompt)
 		switch {
 		case err == io.EOF: // and not the server's
 			return j.ended(first)
@@ -102,7 +99,7 @@ func (j *job) runLine(ctx context.Context, text string) (code int, last bool) {
 		return exitOK, true
 	}
 	if err == nil && len(words) > 0 {
-		err = (&job{program: j.program, cs: j.cs, inShell: true}).words(ctx, words)
+		err = (&job{program: j.program, cs: j.cs, over: j.over, inShell: true}).words(ctx, words)
 	}
 	j.screen.progress("")
 	return j.finish(ctx, err), false

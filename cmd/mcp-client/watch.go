@@ -83,12 +83,10 @@ func watch(ctx context.Context, j *job) error {
 		before[uri] = j.snapshot(ctx, uri)
 	}
 	j.note("watching " + uri + ", Ctrl-C ends it")
-	over := make(chan error, 1)
-	go func() { over <- j.cs.Wait() }() // ends with the session
 	for {
 		select {
-		case err := <-over:
-			return err
+		case <-j.over.Done():
+			return context.Cause(j.over)
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-news:

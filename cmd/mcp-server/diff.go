@@ -11,7 +11,7 @@ import (
 const (
 	maxPreview = 30      // lines of a preview
 	maxWidth   = 120     // characters of its lines
-	before     = 40      // of them before the first that differs, in a line that is longer
+	maxLead    = 40      // of them before the first that differs, in a line that is longer
 	maxCompare = 1 << 20 // pairs of lines that are compared for it
 )
 
@@ -174,7 +174,7 @@ func firstShown(line, other string) int {
 	if utf8.RuneCountInString(line[:n]) < maxWidth {
 		return 0
 	}
-	for range before {
+	for range maxLead {
 		_, size := utf8.DecodeLastRuneInString(line[:n])
 		n -= size
 	}

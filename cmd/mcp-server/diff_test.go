@@ -31,7 +31,7 @@ func TestPreview(t *testing.T) {
 		{"", strings.Repeat("ä", maxWidth+1) + "\n", "\n+ " + strings.Repeat("ä", maxWidth) + "…"},
 		{"", strings.Repeat("x\n", 31), strings.Repeat("\n+ x", 30) + "\n… and 1 more lines that go or come"},
 		{many, "0\n" + other, numbered("- ", 1, 16) + numbered("+ x ", 0, 15) + "\n… and 3969 more lines that go or come"},
-		{long + "old" + long + "\n", long + "new" + long + "\n", "\n- …" + strings.Repeat("ä", before) + "old" + strings.Repeat("ä", maxWidth-before-3) + "…\n+ …" + strings.Repeat("ä", before) + "new" + strings.Repeat("ä", maxWidth-before-3) + "…"},
+		{long + "old" + long + "\n", long + "new" + long + "\n", "\n- …" + strings.Repeat("ä", maxLead) + "old" + strings.Repeat("ä", maxWidth-maxLead-3) + "…\n+ …" + strings.Repeat("ä", maxLead) + "new" + strings.Repeat("ä", maxWidth-maxLead-3) + "…"},
 		{"b\n", "a\nb\n", "\n+ a"},
 		{"a\nb", "a\nb\n", "\n- b (no line feed)\n+ b"},
 		{strings.Repeat("a\n", 40) + "z\n", "z\n" + strings.Repeat("b\n", 2), strings.Repeat("\n- a", 28) + strings.Repeat("\n+ b", 2) + "\n… and 12 more lines that go or come"},
