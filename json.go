@@ -904,11 +904,7 @@ func decodeMap(v value, dst reflect.Value, f *field) error {
 		if !dst.IsNil() {
 			return nil // decodeParams has set it
 		}
-		m := make(Meta)
-		for name, w := range v.members() {
-			m[name.str()] = w.any()
-		}
-		dst.Set(reflect.ValueOf(m))
+		dst.Set(reflect.ValueOf(decodeMeta(v)))
 		return nil
 	}
 	m := reflect.MakeMap(t)
@@ -928,6 +924,17 @@ func decodeMap(v value, dst reflect.Value, f *field) error {
 	}
 	dst.Set(m)
 	return nil
+}
+
+// decodeMeta reads an object, but for some members.
+func decodeMeta(v value, but ...string) Meta {
+	m := make(Meta)
+	for name, w := range v.members() {
+		if !slices.ContainsFunc(but, name.is) {
+			m[name.str()] = w.any()
+		}
+	}
+	return m
 }
 
 // decodeKey decodes the key of a map: a number has quotes only there.

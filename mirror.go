@@ -217,7 +217,7 @@ func checkMirrored(header http.Header, method string, params value) *Error {
 		return bad
 	case !ok:
 		return differs("the header %s is missing", headerName)
-	case got != params.member(member).str():
+	case got != string(params.member(member).text()):
 		return differs("%s is %.100q, but %s is %.100q", headerName, got, member, params.member(member).str())
 	}
 	return nil

@@ -24,6 +24,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"log/slog"
 	"maps"
 	"math"
@@ -230,10 +231,11 @@ type Server struct {
 	opts ServerOptions
 	log  *slog.Logger
 
-	memory   sync.Once     // makes ownTasks
-	ownTasks TaskStore     // where options name none
-	infoText []byte        // the _meta member of results of 2026-07-28
-	seals    []cipher.AEAD // of requestState
+	memory     sync.Once     // makes ownTasks
+	ownTasks   TaskStore     // where options name none
+	infoText   []byte        // the _meta member of results of 2026-07-28
+	seals      []cipher.AEAD // of requestState
+	introduced introductions
 
 	mu        sync.RWMutex // guards the fields below
 	tools     registry[*tool]
@@ -271,7 +273,7 @@ func (s *Server) unhear(h hearer) {
 // what clients are told of it; nil options are the zero ones. Both are copied, and what
 // is wrong with them is an error of serving.
 func NewServer(info *Implementation, opts *ServerOptions) *Server {
-	s := &Server{info: *info, hearers: map[hearer]struct{}{}}
+	s := &Server{info: *info, introduced: introductions{seed: maphash.MakeSeed()}, hearers: map[hearer]struct{}{}}
 	if opts != nil {
 		s.opts = *opts
 		s.opts.Intercept, s.opts.Revisions = slices.Clone(opts.Intercept), slices.Clone(opts.Revisions)
@@ -934,7 +936,7 @@ func (s *Server) speaksAlone(params value) bool {
 		return false
 	}
 	v := params.member("_meta").member(metaRevision)
-	rev := parseRevision(v.str())
+	rev := parseRevision(v.text())
 	return v.kind() != kindNone && (rev == 0 || rev.alone()) || s.negotiate("") == 0
 }
 
@@ -947,7 +949,7 @@ type Request struct {
 	ID           ID                  // by which the client knows it
 	Method       string              // such as "tools/call"
 	Params       json.RawMessage     // as received; nil: none
-	Meta         Meta                // of the parameters
+	Meta         Meta                // of the parameters, without what the fields below are from
 	Revision     string              // that the client speaks
 	Client       *Implementation     // who calls, as it says of itself
 	Capabilities *ClientCapabilities // what the client can be asked
@@ -1607,8 +1609,13 @@ func (r *Request) takeMeta(meta value) *Error {
 	if !meta.present() {
 		return nil
 	}
-	if err := decode(meta, &r.Meta); err != nil {
-		return Errorf(CodeInvalidParams, "_meta: %v", err)
+	if meta.kind() != kindObject {
+		return Errorf(CodeInvalidParams, "_meta: %v", mismatch("an object", meta))
+	}
+	if r.rev.alone() {
+		r.Meta = decodeMeta(meta, metaRevision, metaCapabilities, metaClient, metaLevel)
+	} else {
+		r.Meta = decodeMeta(meta)
 	}
 	if token := meta.member("progressToken"); token.present() {
 		var ok bool
@@ -1617,6 +1624,47 @@ func (r *Request) takeMeta(meta value) *Error {
 		}
 	}
 	return nil
+}
+
+// An introduction is what a client of the stateless era says of itself, in each request.
+type introduction struct {
+	capsText, infoText string
+	caps               ClientCapabilities
+	info               Implementation
+}
+
+// introductions are some of those that came last: most clients say the same each time, and
+// what was read once need not be read again.
+type introductions struct {
+	seed  maphash.Seed
+	slots [32]atomic.Pointer[introduction]
+}
+
+// maxIntroduction is how many bytes an introduction that is kept may have.
+const maxIntroduction = 2 << 10
+
+// read reads an introduction, which was perhaps read before.
+func (k *introductions) read(caps, info value) (*introduction, *Error) {
+	slot := &k.slots[(maphash.Bytes(k.seed, caps.raw())^maphash.Bytes(k.seed, info.raw()))%uint64(len(k.slots))]
+	if c := slot.Load(); c != nil && c.capsText == string(caps.raw()) && c.infoText == string(info.raw()) {
+		return c, nil
+	}
+	if caps.kind() != kindObject {
+		return nil, badRequest(CodeInvalidParams, "_meta: %s must be an object", metaCapabilities)
+	}
+	c := &introduction{capsText: string(caps.raw()), infoText: string(info.raw())}
+	if err := decodeJSON(caps.raw(), &c.caps); err != nil {
+		return nil, badRequest(CodeInvalidParams, "_meta: %s: %v", metaCapabilities, err)
+	}
+	if info.present() {
+		if err := decodeJSON(info.raw(), &c.info); err != nil {
+			return nil, badRequest(CodeInvalidParams, "_meta: %s: %v", metaClient, err)
+		}
+	}
+	if len(c.capsText)+len(c.infoText) <= maxIntroduction {
+		slot.Store(c)
+	}
+	return c, nil
 }
 
 // closeSessionRequest makes of an error what the client can take.

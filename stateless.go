@@ -51,18 +51,12 @@ func openStateless(ss *session, in *incoming) (*Request, *Error) {
 		}
 	}
 	r := &Request{ID: in.id, Method: in.method, Params: in.params.raw(), Identity: in.a.identity, Header: in.a.header,
-		Session: &sync.Map{}, server: s, session: ss, in: in, rev: in.rev, Revision: in.rev.String(),
-		Client: &Implementation{}, Capabilities: &ClientCapabilities{}, level: len(loggingLevels)}
-	if v := meta.member(metaCapabilities); v.kind() != kindObject {
-		return nil, badRequest(CodeInvalidParams, "_meta: %s must be an object", metaCapabilities)
-	} else if err := decode(v, r.Capabilities); err != nil {
-		return nil, badRequest(CodeInvalidParams, "_meta: %s: %v", metaCapabilities, err)
+		Session: &sync.Map{}, server: s, session: ss, in: in, rev: in.rev, Revision: in.rev.String(), level: len(loggingLevels)}
+	c, refused := s.introduced.read(meta.member(metaCapabilities), meta.member(metaClient))
+	if refused != nil {
+		return nil, refused
 	}
-	if v := meta.member(metaClient); v.present() {
-		if err := decode(v, r.Client); err != nil {
-			return nil, badRequest(CodeInvalidParams, "_meta: %s: %v", metaClient, err)
-		}
-	}
+	r.Capabilities, r.Client = &c.caps, &c.info
 	if m := serverMethod(in.method); m.serve == nil || m.era == onlySession {
 		return nil, Errorf(CodeMethodNotFound, "method %.100q not found", in.method).WithHTTP(http.StatusNotFound, nil)
 	}
@@ -85,16 +79,16 @@ func openStateless(ss *session, in *incoming) (*Request, *Error) {
 // server speaks.
 func (s *Server) checkRevision(v value, header http.Header) *Error {
 	names := header.Values(headerRevision)
-	switch name := v.str(); {
+	switch name := v.text(); {
 	case header != nil && len(names) == 0:
 		return badRequest(CodeHeaderMismatch, "the header MCP-Protocol-Version is missing; this server speaks %s", strings.Join(s.revisions(), ", "))
 	case v.kind() != kindString:
 		return badRequest(CodeInvalidParams, "_meta: %s must name the revision; this server speaks %s", metaRevision, strings.Join(s.revisions(), ", "))
-	case header != nil && (len(names) > 1 || names[0] != name):
+	case header != nil && (len(names) > 1 || names[0] != string(name)):
 		return badRequest(CodeHeaderMismatch, "MCP-Protocol-Version is %.100q, but _meta says %.100q", strings.Join(names, ", "), name)
 	case !parseRevision(name).alone() || !s.serves(parseRevision(name)):
 		return badRequest(CodeUnsupportedProtocolVersion, "revision %.100q is not served", name).
-			withData(map[string]any{"supported": s.revisions(), "requested": name})
+			withData(map[string]any{"supported": s.revisions(), "requested": string(name)})
 	}
 	return nil
 }
@@ -191,6 +185,9 @@ func (replayAsker) ask(_ context.Context, r *Request, questions []Question) ([]A
 
 // closeStateless makes of a result, or an error, what the era has for it.
 func closeStateless(r *Request, result any, err error) (any, error) {
+	if err == nil && !r.isOpen() {
+		return &statelessResult{r, result}, nil
+	}
 	var e *Error
 	if errors.As(err, &e) && e.Code == CodeURLElicitationRequired {
 		result, err = r.askVisits(e)
@@ -198,7 +195,7 @@ func closeStateless(r *Request, result any, err error) (any, error) {
 	switch {
 	case r.isOpen() && !errors.As(err, new(*Error)): // which decides, whatever was asked before
 		return r.inputRequired()
-	case err == nil:
+	case err == nil: // a visit that was not agreed to
 		return &statelessResult{r, result}, nil
 	case !errors.As(err, &e):
 		return nil, err

@@ -189,10 +189,8 @@ func TestStatelessMetaPassesThrough(t *testing.T) {
 		s := newServer(t, nil)
 		addTool(t, s, "meta", func(_ context.Context, r *Request) (string, error) {
 			for _, key := range sortedKeys(r.Meta) {
-				if !strings.HasPrefix(key, "io.modelcontextprotocol/c") && !strings.HasPrefix(key, "io.modelcontextprotocol/p") {
-					text, err := json.Marshal(r.Meta[key])
-					got.add("%s=%s %v", key, text, err)
-				}
+				text, err := json.Marshal(r.Meta[key])
+				got.add("%s=%s %v", key, text, err)
 			}
 			return "", nil
 		})

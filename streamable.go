@@ -428,6 +428,18 @@ func startJSON(w http.ResponseWriter, length, status int, header http.Header) {
 	w.WriteHeader(status)
 }
 
+// mediaType reads one media type; it is "" if there is none.
+func mediaType(text string) (kind string, params map[string]string) {
+	if !strings.Contains(text, ";") { // as nearly all are
+		return strings.ToLower(strings.TrimSpace(text)), nil
+	}
+	kind, params, err := mime.ParseMediaType(text)
+	if err != nil {
+		return "", nil
+	}
+	return kind, params
+}
+
 // accepts tells which forms of a reply the client takes. No Accept header means both.
 func accepts(r *http.Request) (json, events bool) {
 	list := strings.Join(r.Header.Values("Accept"), ",")
@@ -435,10 +447,7 @@ func accepts(r *http.Request) (json, events bool) {
 		return true, true
 	}
 	for part := range strings.SplitSeq(list, ",") {
-		kind, params, err := mime.ParseMediaType(part)
-		if err != nil {
-			continue
-		}
+		kind, params := mediaType(part)
 		if text, has := params["q"]; has {
 			if q, err := strconv.ParseFloat(text, 64); err == nil && q == 0 {
 				continue
@@ -512,8 +521,7 @@ var assumed = parseRevision(Revision20250326)
 
 // readBody checks the types of a POST and reads its messages.
 func (h *HTTPHandler) readBody(w http.ResponseWriter, r *http.Request) (*frame, *Error) {
-	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
-	if err != nil || kind != typeJSON {
+	if kind, _ := mediaType(r.Header.Get("Content-Type")); kind != typeJSON {
 		return nil, Errorf(CodeInvalidRequest, "Content-Type must be %s, not %.100q", typeJSON, r.Header.Get("Content-Type")).
 			WithHTTP(http.StatusUnsupportedMediaType, nil)
 	}
@@ -528,6 +536,7 @@ func (h *HTTPHandler) readBody(w http.ResponseWriter, r *http.Request) (*frame, 
 	limit := cmp.Or(h.MaxBody, defaultBody)
 	var body bytes.Buffer
 	body.Grow(int(min(max(r.ContentLength, 0), 64<<10)) + bytes.MinRead) // more when it has come
+	var err error
 	if r.ContentLength <= limit {
 		_, err = body.ReadFrom(http.MaxBytesReader(w, r.Body, limit))
 	}
@@ -616,9 +625,9 @@ func (h *HTTPHandler) postStateless(w http.ResponseWriter, r *http.Request, m *m
 	defer c.leave()
 	in := &incoming{message: *m, p: ss.p, rev: newest, a: &arrival{out: st, own: true, header: r.Header, identity: identity}}
 	defer in.endWith(r.Context(), c)()
-	stop := st.keepAlive(h)
+	ticks := st.keepAlive(h)
 	ss.p.serveLone(in)
-	stop()
+	ticks.Stop()
 	st.finish(c)
 }
 
@@ -672,28 +681,25 @@ func (h *HTTPHandler) lone() (*session, *Error) {
 }
 
 // keepAlive decides the reply if the handler takes its time, and comments on it, until
-// the function that it returns is called.
-func (st *httpStream) keepAlive(h *HTTPHandler) (stop func()) {
+// it is answered. Who stops the timer before that spares it a last look.
+func (st *httpStream) keepAlive(h *HTTPHandler) *time.Timer {
 	start := time.Now()
 	decide, comment := h.pace()
-	var mu sync.Mutex // guards t, which its own function sets again
-	var t *time.Timer
-	mu.Lock()
-	defer mu.Unlock()
-	t = time.AfterFunc(min(decide, comment), func() {
+	var own struct {
+		sync.Mutex // held until t is set
+		t          *time.Timer
+	}
+	own.Lock()
+	defer own.Unlock()
+	own.t = time.AfterFunc(min(decide, comment), func() {
 		again := st.tick(time.Since(start), decide, comment)
-		mu.Lock()
-		defer mu.Unlock()
-		if t != nil {
-			t.Reset(again)
+		own.Lock()
+		defer own.Unlock()
+		if again > 0 {
+			own.t.Reset(again)
 		}
 	})
-	return func() {
-		mu.Lock()
-		defer mu.Unlock()
-		t.Stop()
-		t = nil
-	}
+	return own.t
 }
 
 // enroll counts a session, or a request without one, as open, if there is room and
@@ -1464,18 +1470,21 @@ func (h *HTTPHandler) pace() (decide, comment time.Duration) {
 }
 
 // tick writes a comment, or decides an undecided reply, if it is time for that. It
-// tells when to come again. While somebody else writes, there is nothing to do.
+// tells when to come again; zero: never. While somebody else writes, there is nothing
+// to do.
 func (st *httpStream) tick(since, decide, comment time.Duration) time.Duration {
 	if !st.mu.TryLock() {
 		return comment
 	}
 	defer st.mu.Unlock()
 	switch {
+	case st.answered:
+		return 0
 	case st.begun && since < comment:
 		return comment - since
 	case st.begun:
 		st.writeLocked([]byte(": still here\n\n"))
-	case st.plain || st.answered:
+	case st.plain:
 	case since < decide:
 		return decide - since
 	default:
