@@ -445,7 +445,15 @@ func (v value) text() []byte {
 func (v value) str() string { return string(v.text()) }
 
 // is reports whether the value is the string s.
-func (v value) is(s string) bool { return v.kind() == kindString && string(v.text()) == s }
+func (v value) is(s string) bool {
+	if v.kind() != kindString {
+		return false
+	}
+	if n := &v.ix.nodes[v.i]; !n.escaped {
+		return string(v.ix.data[n.start+1:n.end-1]) == s
+	}
+	return string(v.text()) == s
+}
 
 func (v value) equalString(w value) bool { return bytes.Equal(v.text(), w.text()) }
 
@@ -490,9 +498,9 @@ func hex4(s []byte) rune {
 
 // member returns the member of an object with the given name.
 func (v value) member(name string) value {
-	for n, w := range v.members() {
-		if n.is(name) {
-			return w
+	for i := v.inside(kindObject); i != 0; i = v.ix.nodes[i].next {
+		if (value{v.ix, i}).is(name) {
+			return value{v.ix, i + 1}
 		}
 	}
 	return value{}

@@ -42,7 +42,20 @@ func (s *Server) alone(m *message, header http.Header) bool {
 func openStateless(ss *session, in *incoming) (*Request, *Error) {
 	s := ss.s
 	meta := in.params.member("_meta")
-	if refused := s.checkRevision(meta.member(metaRevision), in.a.header); refused != nil {
+	var names, caps, info, level value
+	for name, v := range meta.members() {
+		switch string(name.text()) {
+		case metaRevision:
+			names = v
+		case metaCapabilities:
+			caps = v
+		case metaClient:
+			info = v
+		case metaLevel:
+			level = v
+		}
+	}
+	if refused := s.checkRevision(names, in.a.header); refused != nil {
 		return nil, refused
 	}
 	if in.a.header != nil {
@@ -52,7 +65,7 @@ func openStateless(ss *session, in *incoming) (*Request, *Error) {
 	}
 	r := &Request{ID: in.id, Method: in.method, Params: in.params.raw(), Identity: in.a.identity, Header: in.a.header,
 		Session: &sync.Map{}, server: s, session: ss, in: in, rev: in.rev, Revision: in.rev.String(), level: len(loggingLevels)}
-	c, refused := s.introduced.read(meta.member(metaCapabilities), meta.member(metaClient))
+	c, refused := s.introduced.read(caps, info)
 	if refused != nil {
 		return nil, refused
 	}
@@ -60,9 +73,9 @@ func openStateless(ss *session, in *incoming) (*Request, *Error) {
 	if m := serverMethod(in.method); m.serve == nil || m.era == onlySession {
 		return nil, Errorf(CodeMethodNotFound, "method %.100q not found", in.method).WithHTTP(http.StatusNotFound, nil)
 	}
-	if v := meta.member(metaLevel); v.present() {
-		if r.level = LoggingLevel(v.str()).rank(); r.level < 0 {
-			return nil, badRequest(CodeInvalidParams, "_meta: %s must be one of %q, not %.100s", metaLevel, loggingLevels, v.raw())
+	if level.present() {
+		if r.level = LoggingLevel(level.str()).rank(); r.level < 0 {
+			return nil, badRequest(CodeInvalidParams, "_meta: %s must be one of %q, not %.100s", metaLevel, loggingLevels, level.raw())
 		}
 	}
 	if refused := r.takeMeta(meta); refused != nil {

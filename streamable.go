@@ -32,6 +32,7 @@ import (
 	"crypto/subtle"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"maps"
 	"math"
@@ -341,6 +342,9 @@ func onLoopback(r *http.Request) bool {
 	if !ok {
 		return false
 	}
+	if tcp, ok := addr.(*net.TCPAddr); ok {
+		return tcp.IP.IsLoopback()
+	}
 	host, _, err := net.SplitHostPort(addr.String())
 	ip := net.ParseIP(host)
 	return err == nil && ip != nil && ip.IsLoopback()
@@ -443,7 +447,7 @@ func mediaType(text string) (kind string, params map[string]string) {
 // accepts tells which forms of a reply the client takes. No Accept header means both.
 func accepts(r *http.Request) (json, events bool) {
 	list := strings.Join(r.Header.Values("Accept"), ",")
-	if list == "" {
+	if list == "" || list == typeJSON+", "+typeEvents { // which is what the specification has
 		return true, true
 	}
 	for part := range strings.SplitSeq(list, ",") {
@@ -534,14 +538,22 @@ func (h *HTTPHandler) readBody(w http.ResponseWriter, r *http.Request) (*frame, 
 			strings.Join(r.Header.Values("Accept"), ", "), typeJSON, typeEvents).WithHTTP(http.StatusNotAcceptable, nil)
 	}
 	limit := cmp.Or(h.MaxBody, defaultBody)
-	var body bytes.Buffer
-	body.Grow(int(min(max(r.ContentLength, 0), 64<<10)) + bytes.MinRead) // more when it has come
+	var body []byte
 	var err error
-	if r.ContentLength <= limit {
-		_, err = body.ReadFrom(http.MaxBytesReader(w, r.Body, limit))
+	switch n := r.ContentLength; {
+	case n > limit:
+		err = &http.MaxBytesError{Limit: limit}
+	case 0 <= n && n <= maxAhead:
+		body = make([]byte, n)
+		_, err = io.ReadFull(r.Body, body)
+	default:
+		var b bytes.Buffer
+		b.Grow(int(min(max(n, 0), maxAhead)) + bytes.MinRead)
+		_, err = b.ReadFrom(http.MaxBytesReader(w, r.Body, limit))
+		body = b.Bytes()
 	}
 	switch {
-	case r.ContentLength > limit || errors.As(err, new(*http.MaxBytesError)):
+	case errors.As(err, new(*http.MaxBytesError)):
 		return nil, Errorf(CodeInvalidRequest, "body of more than %d bytes; MaxBody allows more", limit).WithHTTP(http.StatusRequestEntityTooLarge, nil)
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return nil, Errorf(CodeInvalidRequest, "the body took more than %v", bodyTimeout).WithHTTP(http.StatusRequestTimeout, nil)
@@ -549,8 +561,11 @@ func (h *HTTPHandler) readBody(w http.ResponseWriter, r *http.Request) (*frame, 
 		return nil, badRequest(CodeInvalidRequest, "the body could not be read")
 	}
 	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
-	return parseFrame(trimBOM(body.Bytes())), nil
+	return parseFrame(trimBOM(body)), nil
 }
+
+// maxAhead is for how many bytes of a body there is memory before they have come.
+const maxAhead = 64 << 10
 
 // revisionHeader reads the protocol version header; zero if there is none.
 func revisionHeader(r *http.Request, s *Server) (revision, *Error) {
