@@ -861,10 +861,7 @@ func (p *peer) enter(in *incoming) *Error {
 // serveLone serves a request that belongs to no connection, on the goroutine of who
 // calls: its id means nothing to others. Its context is the caller's to make.
 func (p *peer) serveLone(in *incoming) {
-	p.mu.Lock()
-	p.lone++
-	in.key = "#" + strconv.FormatInt(p.lone, 10)
-	p.mu.Unlock()
+	in.key = p.loneKey()
 	if e := p.enter(in); e != nil {
 		in.cancel(nil)
 		in.a.out.answer(encodeError(in.id, e), e)
@@ -877,15 +874,20 @@ func (p *peer) serveLone(in *incoming) {
 	in.do()
 }
 
+// loneKey is a key that no request on the connection has.
+func (p *peer) loneKey() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.lone++
+	return string(strconv.AppendInt([]byte{'#'}, p.lone, 10))
+}
+
 // serveHere serves, on the goroutine of who calls, what came inside of another message
 // as if it were a request. It ends with ctx, and with the peer.
 func (p *peer) serveHere(ctx context.Context, in *incoming) (any, error) {
 	in.ctx, in.cancel = context.WithCancelCause(ctx)
 	defer in.cancel(nil)
-	p.mu.Lock()
-	p.lone++
-	in.key = "#" + strconv.FormatInt(p.lone, 10)
-	p.mu.Unlock()
+	in.key = p.loneKey()
 	if e := p.enter(in); e != nil {
 		if over := p.over(); over != nil {
 			return nil, over

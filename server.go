@@ -2019,13 +2019,18 @@ func parseCursor(kind, cursor string) (last string, ok bool) {
 
 // find finds what the caller may know of.
 func find[T entry](r *Request, g *registry[T], kind, name string) (e T, ok bool) {
-	r.server.mu.RLock()
+	e, ok = lookup(r.server, g, name)
+	return e, ok && r.visible(kind, name)
+}
+
+func lookup[T entry](s *Server, g *registry[T], name string) (e T, ok bool) {
+	s.mu.RLock()
+	defer s.mu.RUnlock()
 	i, ok := g.find(name)
 	if ok {
 		e = g.entries[i]
 	}
-	r.server.mu.RUnlock()
-	return e, ok && r.visible(kind, name)
+	return e, ok
 }
 
 // visible asks the application whether the caller may know of something.

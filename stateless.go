@@ -111,9 +111,9 @@ func (r *Request) checkParamHeaders() *Error {
 	if r.Header == nil || r.Method != methodToolsCall {
 		return nil
 	}
-	t, ok := find(r, &r.server.tools, "tool", r.in.params.member("name").str())
-	if !ok {
-		return nil // which is found out later
+	t, _ := lookup(r.server, &r.server.tools, r.in.params.member("name").str())
+	if t == nil || len(t.mirrors) == 0 || !r.visible("tool", t.def.Name) { // that there is none is found out later
+		return nil
 	}
 	for i := range t.mirrors {
 		if refused := t.mirrors[i].check(r.Header, r.arguments()); refused != nil {

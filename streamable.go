@@ -55,6 +55,7 @@ const (
 	defaultStreams     = 32
 	defaultEvents      = 1 << 20
 	defaultSessionIdle = 30 * time.Minute
+	soon               = 10 * time.Millisecond // after which a handler takes its time
 	defaultDecide      = 500 * time.Millisecond
 	defaultComment     = 15 * time.Second
 	defaultRetry       = time.Second
@@ -599,6 +600,7 @@ func (h *HTTPHandler) postAlone(w http.ResponseWriter, r *http.Request, f *frame
 		ss.open(rev)
 	}
 	st := h.newStream(nil, r, rev, false)
+	st.over = make(chan struct{})
 	c := st.attach(w, r)
 	a := &arrival{out: st, own: true, header: r.Header, identity: identity}
 	if ss.p.accept(context.WithoutCancel(r.Context()), f, a) == 0 {
@@ -639,30 +641,16 @@ func (h *HTTPHandler) postStateless(w http.ResponseWriter, r *http.Request, m *m
 	c := st.attach(w, r)
 	defer c.leave()
 	in := &incoming{message: *m, p: ss.p, rev: newest, a: &arrival{out: st, own: true, header: r.Header, identity: identity}}
-	defer in.endWith(r.Context(), c)()
-	ticks := st.keepAlive(h)
-	ss.p.serveLone(in)
-	ticks.Stop()
-	st.finish(c)
-}
-
-// endWith makes the context of a request that is cancelled when its exchange ends, and
-// then does not wait long for a client that does not read.
-func (in *incoming) endWith(exchange context.Context, c *httpConn) (stop func() bool) {
-	ctx, cancel := context.WithCancelCause(context.WithoutCancel(exchange))
+	ctx, cancel := context.WithCancelCause(context.WithoutCancel(r.Context()))
 	in.ctx, in.cancel = ctx, func(cause error) {
-		if cancel(cause); cause != nil {
+		if cancel(cause); cause != nil { // nobody waits long for a client that does not read
 			c.hurry()
 		}
 	}
-	c.st.lose = in.cancel
-	return context.AfterFunc(exchange, func() {
-		cause := errGone
-		if exchange.Err() == context.DeadlineExceeded {
-			cause = errExpired
-		}
-		in.cancel(cause)
-	})
+	st.lose = in.cancel
+	defer st.watch(h, r.Context(), in)()
+	ss.p.serveLone(in)
+	st.finish(c)
 }
 
 // lone is the session behind all requests of the stateless era.
@@ -695,26 +683,45 @@ func (h *HTTPHandler) lone() (*session, *Error) {
 	return h.loneSession, nil
 }
 
-// keepAlive decides the reply if the handler takes its time, and comments on it, until
-// it is answered. Who stops the timer before that spares it a last look.
-func (st *httpStream) keepAlive(h *HTTPHandler) *time.Timer {
+// watch looks after a handler that takes its time, until over is called: it decides the
+// reply, comments on it, and cancels the request when the exchange ends. Most handlers
+// are done before that costs anything.
+func (st *httpStream) watch(h *HTTPHandler, exchange context.Context, in *incoming) (over func()) {
 	start := time.Now()
 	decide, comment := h.pace()
-	var own struct {
-		sync.Mutex // held until t is set
-		t          *time.Timer
+	var w struct {
+		sync.Mutex
+		t      *time.Timer // nil: it is over
+		unhook func() bool
 	}
-	own.Lock()
-	defer own.Unlock()
-	own.t = time.AfterFunc(min(decide, comment), func() {
-		again := st.tick(time.Since(start), decide, comment)
-		own.Lock()
-		defer own.Unlock()
-		if again > 0 {
-			own.t.Reset(again)
+	w.Lock()
+	defer w.Unlock()
+	w.t = time.AfterFunc(min(soon, decide, comment), func() {
+		w.Lock()
+		defer w.Unlock()
+		if w.t == nil {
+			return
 		}
+		if w.unhook == nil {
+			w.unhook = context.AfterFunc(exchange, func() {
+				cause := errGone
+				if exchange.Err() == context.DeadlineExceeded {
+					cause = errExpired
+				}
+				in.cancel(cause)
+			})
+		}
+		w.t.Reset(st.tick(time.Since(start), decide, comment))
 	})
-	return own.t
+	return func() {
+		w.Lock()
+		defer w.Unlock()
+		w.t.Stop()
+		w.t = nil
+		if w.unhook != nil {
+			w.unhook()
+		}
+	}
 }
 
 // enroll counts a session, or a request without one, as open, if there is room and
@@ -761,6 +768,7 @@ func (h *HTTPHandler) exchange(w http.ResponseWriter, r *http.Request, s *httpSe
 		rev = o.rev
 	}
 	st := h.newStream(s, r, rev, opens)
+	st.over = make(chan struct{})
 	a := &arrival{out: st, own: true, header: r.Header, identity: identity}
 	if rev.polls() && s.keeps() && !st.plain {
 		a.pause = st.pause
@@ -1119,7 +1127,7 @@ type httpStream struct {
 	retry   time.Duration
 	lose    func(error) // told that the connection is lost, where nobody comes back; may be nil
 
-	over  chan struct{} // closed when nothing more will be sent
+	over  chan struct{} // closed when nothing more will be sent; nil if nobody waits for that
 	kept  int           // events that the session keeps; guarded by s.mu
 	lost  int           // the newest event that it keeps no more; guarded by s.mu
 	rests bool          // see httpSession.rest; guarded by s.mu
@@ -1140,8 +1148,8 @@ type httpConn struct {
 	w     http.ResponseWriter
 	rc    *http.ResponseController
 	multi bool          // HTTP/2, where a deadline that passes ends an exchange that does not write, too
-	gone  chan struct{} // closed when the stream has left it
-	turn  chan struct{} // has room for one; sent to when it is to carry the mail
+	gone  chan struct{} // closed when the stream has left it; nil like over
+	turn  chan struct{} // has room for one; sent to when it is to carry the mail; nil like over
 
 	mu      sync.Mutex // guards the fields below; not held while writing
 	till    time.Time  // the write deadline; zero: none
@@ -1242,7 +1250,7 @@ func (c *httpConn) leave() {
 
 func (h *HTTPHandler) newStream(s *httpSession, r *http.Request, rev revision, opens bool) *httpStream {
 	json, events := accepts(r)
-	return &httpStream{s: s, log: h.log(), rev: rev, over: make(chan struct{}), retry: cmp.Or(h.Retry, defaultRetry),
+	return &httpStream{s: s, log: h.log(), rev: rev, retry: cmp.Or(h.Retry, defaultRetry),
 		plain: h.JSONOnly || !events || opens, stream: events && !h.JSONOnly && (h.EventsOnly || !json)}
 }
 
@@ -1255,7 +1263,10 @@ func (st *httpStream) attach(w http.ResponseWriter, r *http.Request) *httpConn {
 
 func (st *httpStream) attachLocked(w http.ResponseWriter, r *http.Request) *httpConn {
 	st.detachLocked(st.conn.Load())
-	c := &httpConn{st: st, w: w, rc: http.NewResponseController(w), multi: r.ProtoMajor > 1, gone: make(chan struct{}), turn: make(chan struct{}, 1)}
+	c := &httpConn{st: st, w: w, rc: http.NewResponseController(w), multi: r.ProtoMajor > 1}
+	if st.over != nil {
+		c.gone, c.turn = make(chan struct{}), make(chan struct{}, 1)
+	}
 	st.conn.Store(c)
 	return c
 }
@@ -1283,7 +1294,9 @@ func (st *httpStream) detachLocked(c *httpConn) {
 		return
 	}
 	st.conn.Store(nil)
-	close(c.gone)
+	if c.gone != nil {
+		close(c.gone)
+	}
 	if st.begun && (st.listens || st.answered) {
 		st.s.rest(st, true)
 	}
@@ -1329,7 +1342,9 @@ func (st *httpStream) answer(b *buffer, e *Error) {
 		b.free()
 	}
 	st.answered = true
-	close(st.over)
+	if st.over != nil {
+		close(st.over)
+	}
 	if st.begun && st.conn.Load() == nil {
 		st.s.rest(st, true)
 	}
@@ -1485,21 +1500,18 @@ func (h *HTTPHandler) pace() (decide, comment time.Duration) {
 }
 
 // tick writes a comment, or decides an undecided reply, if it is time for that. It
-// tells when to come again; zero: never. While somebody else writes, there is nothing
-// to do.
+// tells when to come again. While somebody else writes, there is nothing to do.
 func (st *httpStream) tick(since, decide, comment time.Duration) time.Duration {
 	if !st.mu.TryLock() {
 		return comment
 	}
 	defer st.mu.Unlock()
 	switch {
-	case st.answered:
-		return 0
 	case st.begun && since < comment:
 		return comment - since
 	case st.begun:
 		st.writeLocked([]byte(": still here\n\n"))
-	case st.plain:
+	case st.plain || st.answered:
 	case since < decide:
 		return decide - since
 	default:
