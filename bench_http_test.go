@@ -149,6 +149,22 @@ func BenchmarkHTTP(b *testing.B) {
 	}
 }
 
+// Both ends are this package's.
+func BenchmarkHTTPClient(b *testing.B) {
+	for name, revs := range map[string][]string{"mcp": sessionRevisions(), "stateless": nil} {
+		for _, scenario := range []string{"echo", "echo64"} {
+			b.Run(scenario+"/"+name, func(b *testing.B) {
+				srv := httptest.NewServer(&HTTPHandler{Server: benchServer(b)})
+				defer srv.Close()
+				cs, err := NewClient(&Implementation{Name: "c", Version: "1"}, &ClientOptions{Revisions: revs}).Connect(b.Context(), &HTTPTransport{URL: srv.URL})
+				must(b, err)
+				runCalls(b, scenario, sessionCaller(cs))
+				must(b, cs.Close())
+			})
+		}
+	}
+}
+
 // callAll makes b.N calls, shared by the callers.
 func callAll(b *testing.B, callers []*rawCaller, body string) {
 	var all sync.WaitGroup

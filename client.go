@@ -431,7 +431,7 @@ type clientConn struct {
 
 	revs []revision    // that open with initialize and may be spoken, newest first
 	turn chan struct{} // has room for who changes what is listened to
-	says Meta          // of the client, in each request of the stateless era; set by introduce
+	says []byte        // members of _meta that each request of the stateless era has; set by introduce
 
 	mu         sync.Mutex // guards the fields below
 	schemas    map[string]*outputSchema

@@ -1366,6 +1366,8 @@ func appendAny(b []byte, v reflect.Value, depth int) ([]byte, error) {
 	switch {
 	case t == rawType:
 		return appendRaw(b, v.Bytes())
+	case t == metaType:
+		return appendMeta(b, nil, v.Interface().(Meta), depth)
 	case t.Kind() == reflect.Struct && native(t):
 		return appendValue(b, v, nil, newest)
 	case foreign(t):
@@ -1421,6 +1423,21 @@ func appendItems(b []byte, v reflect.Value, native bool, rev revision, depth int
 		}
 	}
 	return append(b, ']'), nil
+}
+
+// appendMeta appends an object of members that are text already, and those of m.
+func appendMeta(b, members []byte, m Meta, depth int) (_ []byte, err error) {
+	b = append(append(b, '{'), members...)
+	for i, key := range sortedKeys(m) {
+		if i > 0 || len(members) > 0 {
+			b = append(b, ',')
+		}
+		b = append(appendString(b, key), ':')
+		if b, err = appendAny(b, reflect.ValueOf(m[key]), depth+1); err != nil {
+			return b, in(key, err)
+		}
+	}
+	return append(b, '}'), nil
 }
 
 func appendEntries(b []byte, v reflect.Value, depth int) (_ []byte, err error) {

@@ -26,7 +26,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"reflect"
 	"runtime/debug"
 	"slices"
 	"strconv"
@@ -280,23 +279,23 @@ func encodeError(id ID, e *Error) *buffer {
 
 // encodeMessage encodes a request, or a notification if id is zero. Members of
 // meta are the parameters' _meta; params itself then has none.
-func encodeMessage(id ID, method string, params any, meta Meta, rev revision) (*buffer, error) {
+func encodeMessage(id ID, method string, params any, says []byte, meta Meta, rev revision) (*buffer, error) {
 	b := newMessage(id)
 	b.b = appendString(append(b.b, `"method":`...), method)
 	var err error
-	if params != nil || len(meta) > 0 {
-		b.b, err = appendParams(append(b.b, `,"params":`...), params, meta, rev)
+	if params != nil || len(says) > 0 || len(meta) > 0 {
+		b.b, err = appendParams(append(b.b, `,"params":`...), params, says, meta, rev)
 	}
 	b.b = append(b.b, '}')
 	return b, err
 }
 
-// appendParams writes params with more _meta.
-func appendParams(b []byte, params any, meta Meta, rev revision) ([]byte, error) {
-	if len(meta) == 0 {
+// appendParams writes params with more _meta: says, which are members as text, and meta.
+func appendParams(b []byte, params any, says []byte, meta Meta, rev revision) ([]byte, error) {
+	if len(says) == 0 && len(meta) == 0 {
 		return appendJSON(b, params, rev)
 	}
-	b, err := appendAny(append(b, `{"_meta":`...), reflect.ValueOf(meta), 0)
+	b, err := appendMeta(append(b, `{"_meta":`...), says, meta, 0)
 	if err != nil || params == nil {
 		return append(b, '}'), err
 	}
@@ -1200,7 +1199,8 @@ func (p *peer) fail(id ID, err error) { p.settle(id, value{}, err) }
 // callOptions are how a call is made.
 type callOptions struct {
 	rev      revision
-	meta     Meta          // with progress, the call's own: it gets the token
+	says     []byte        // members of _meta, as text
+	meta     Meta          // others; with progress, the call's own: it gets the token
 	idle     time.Duration // 0: defaultIdle; negative: none
 	max      time.Duration // 0: defaultMax; negative: none
 	progress func(Progress)
@@ -1225,7 +1225,7 @@ func (p *peer) call(ctx context.Context, out stream, method string, params any, 
 	if o.progress != nil {
 		o.meta["progressToken"] = n
 	}
-	if m.data, err = encodeMessage(m.id, method, params, o.meta, o.rev); err != nil {
+	if m.data, err = encodeMessage(m.id, method, params, o.says, o.meta, o.rev); err != nil {
 		m.data.free()
 		return value{}, fmt.Errorf("mcp: encoding %s: %w", method, err)
 	}
@@ -1434,7 +1434,7 @@ func (p *peer) awaitNotes(ctx context.Context, c *pending, w *watch) {
 
 // notify sends a notification.
 func (p *peer) notify(ctx context.Context, out stream, method string, params any, rev revision) error {
-	b, err := encodeMessage(ID{}, method, params, nil, rev)
+	b, err := encodeMessage(ID{}, method, params, nil, nil, rev)
 	if err != nil {
 		b.free()
 		return fmt.Errorf("mcp: encoding %s: %w", method, err)

@@ -93,7 +93,8 @@ func ended(end error, format string, args ...any) error {
 // must not change once it is used. A request that already has an Authorization header
 // is left alone. Where neither Login nor Grant is set, only stored tokens are used.
 type OAuthTransport struct {
-	// Base makes the requests to MCP servers; nil means http.DefaultTransport.
+	// Base makes the requests to MCP servers; nil means as http.DefaultTransport does, over
+	// connections of its own.
 	Base http.RoundTripper
 	// Outbound makes all others: for metadata, registrations and tokens. nil means
 	// connections of its own, which private and special addresses do not get. What
@@ -157,6 +158,8 @@ type OAuthTransport struct {
 	nonces nonces
 	memory memoryStore
 	owners sync.Map // issuers by what belongs to them, as far as claim was asked
+	once   sync.Once
+	own    http.RoundTripper // Base, or what is in its place; set once
 
 	mu         sync.Mutex // guards the fields below
 	servers    map[string]*protectedServer
@@ -235,7 +238,17 @@ func (c *authCall) failure(err error) error {
 	return &authError{ErrUnauthorized, err}
 }
 
-func (t *OAuthTransport) base() http.RoundTripper { return cmp.Or(t.Base, http.DefaultTransport) }
+func (t *OAuthTransport) base() http.RoundTripper {
+	t.once.Do(func() { t.own = cmp.Or(t.Base, ownTransport()) })
+	return t.own
+}
+
+// CloseIdleConnections closes the connections to MCP servers that nothing uses.
+func (t *OAuthTransport) CloseIdleConnections() {
+	if base, ok := t.base().(interface{ CloseIdleConnections() }); ok {
+		base.CloseIdleConnections()
+	}
+}
 
 func (t *OAuthTransport) logger() *slog.Logger { return cmp.Or(t.Log, slog.New(slog.DiscardHandler)) }
 

@@ -2768,5 +2768,5 @@ type related struct {
 }
 
 func (p *related) appendTo(b []byte, rev revision) ([]byte, error) {
-	return appendParams(b, p.value, p.task, rev)
+	return appendParams(b, p.value, nil, p.task, rev)
 }

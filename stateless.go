@@ -586,7 +586,7 @@ type subscribed struct {
 }
 
 func (p *subscribed) appendTo(b []byte, rev revision) ([]byte, error) {
-	return appendParams(b, p.params, Meta{metaSubscription: p.id}, rev)
+	return appendParams(b, p.params, nil, Meta{metaSubscription: p.id}, rev)
 }
 
 func (sub *subscription) changed(lists mailBits) {
@@ -697,10 +697,11 @@ func (c *clientConn) introduce(rev revision) error {
 		return fmt.Errorf("mcp: client's Implementation: %w", err)
 	}
 	caps, err := appendJSON(nil, c.c.capabilities(), rev)
-	c.says = Meta{metaRevision: rev.String(), metaCapabilities: json.RawMessage(caps)}
+	c.says = fmt.Appendf(nil, "%q:%s,", metaCapabilities, caps)
 	if !c.c.opts.Anonymous {
-		c.says[metaClient] = json.RawMessage(info)
+		c.says = fmt.Appendf(c.says, "%q:%s,", metaClient, info)
 	}
+	c.says = fmt.Appendf(c.says, "%q:%q", metaRevision, rev)
 	return err
 }
 
@@ -759,14 +760,22 @@ func (c *clientConn) meet(v value, offer revision) (speaks []string, err error) 
 // statelessOptions are those of a call that says itself what the server has to know.
 func (cs *ClientSession) statelessOptions(rev revision, c *clientCall) callOptions {
 	o := cs.callOptions()
-	o.rev, o.meta = rev, make(Meta, len(cs.opts.Meta)+len(cs.conn.says)+2) // a level and a progress token may come
-	maps.Copy(o.meta, cs.opts.Meta)
-	maps.Copy(o.meta, cs.conn.says)
+	o.rev, o.says = rev, cs.conn.says
 	cs.conn.mu.Lock()
-	if level := cs.conn.level; level != "" {
-		o.meta[metaLevel] = level
-	}
+	level := cs.conn.level
 	cs.conn.mu.Unlock()
+	if len(o.meta) > 0 || level != "" || o.progress != nil {
+		o.meta = make(Meta, len(cs.opts.Meta)+2) // a level and a progress token may come
+		maps.Copy(o.meta, cs.opts.Meta)
+		delete(o.meta, metaRevision) // which the client itself says
+		delete(o.meta, metaCapabilities)
+		if !cs.conn.c.opts.Anonymous {
+			delete(o.meta, metaClient)
+		}
+		if level != "" {
+			o.meta[metaLevel] = level
+		}
+	}
 	if cs.conn.link.place() == "" {
 		return o
 	}

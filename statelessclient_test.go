@@ -312,7 +312,7 @@ func TestStatelessCalls(t *testing.T) {
 		> `+faulty(8, -32022, supports(`"2026-07-28"`))+`
 		< `+lists(9)+`
 		> `+faulty(9, -32022, supports(`"2026-07-28"`))+`
-		< {"jsonrpc":"2.0","id":10,"method":"prompts/get","params":{"_meta":{"io.modelcontextprotocol/clientCapabilities":`+roots+`,"io.modelcontextprotocol/clientInfo":{"name":"t","version":"0"},"io.modelcontextprotocol/logLevel":"warning","io.modelcontextprotocol/protocolVersion":"2026-07-28","k":1},"name":"p","arguments":{"x":"y"}}}
+		< {"jsonrpc":"2.0","id":10,"method":"prompts/get","params":{"_meta":{"io.modelcontextprotocol/clientCapabilities":`+roots+`,"io.modelcontextprotocol/clientInfo":{"name":"t","version":"0"},"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/logLevel":"warning","k":1},"name":"p","arguments":{"x":"y"}}}
 		> `+givesBack(10, `{"resultType":"complete","messages":[]}`)+`
 		. 1h
 	`)
@@ -320,7 +320,7 @@ func TestStatelessCalls(t *testing.T) {
 
 // lists is a tools/list of TestStatelessCalls.
 func lists(id int) string {
-	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/clientCapabilities":{"roots":{}},"io.modelcontextprotocol/clientInfo":{"name":"t","version":"0"},"io.modelcontextprotocol/logLevel":"warning","io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}`, id)
+	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":"tools/list","params":{"_meta":{"io.modelcontextprotocol/clientCapabilities":{"roots":{}},"io.modelcontextprotocol/clientInfo":{"name":"t","version":"0"},"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/logLevel":"warning"}}}`, id)
 }
 
 // By default a client says that calls may become tasks.

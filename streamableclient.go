@@ -43,9 +43,10 @@ const (
 type HTTPTransport struct {
 	// URL is that of the server's endpoint, absolute, http or https. It must be set.
 	URL string
-	// Client makes the requests; nil means one with the default transport. Its
-	// Timeout is not used: calls have their own. Redirects are followed within one
-	// origin and if the method stays.
+	// Client makes the requests. Without a Transport, or if it is nil, they are made as
+	// http.DefaultTransport makes them, over connections of the session's own, which are
+	// kept for use by many calls at once. Its Timeout is not used: calls have their own.
+	// Redirects are followed within one origin and if the method stays.
 	Client *http.Client
 	// Header goes with every request.
 	Header http.Header
@@ -72,11 +73,27 @@ func (t *HTTPTransport) dial(ctx context.Context, p *peer) (link, error) {
 	if t.Client != nil {
 		*client = *t.Client
 	}
+	if client.Transport == nil {
+		client.Transport = ownTransport()
+	}
 	client.Timeout = 0
 	client.CheckRedirect = checkRedirect
 	l := &httpLink{t: t, p: p, client: client, url: u, limit: cmp.Or(t.MaxMessage, defaultLine), open: map[string]*httpExchange{}}
 	l.ctx, l.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
 	return l, nil
+}
+
+// ownTransport is http.DefaultTransport with connections of its own. It keeps as many to
+// one server as that keeps to all: of those that many calls at once have used,
+// http.DefaultTransport closes all but two.
+func ownTransport() http.RoundTripper {
+	t, ok := http.DefaultTransport.(*http.Transport)
+	if !ok {
+		return http.DefaultTransport
+	}
+	t = t.Clone()
+	t.MaxIdleConnsPerHost = max(t.MaxIdleConnsPerHost, t.MaxIdleConns)
+	return t
 }
 
 // checkRedirect lets a request go on within its origin, as it is.
@@ -464,9 +481,10 @@ func (x *httpExchange) read(a *httpAnswer) error {
 		return nil
 	}
 	x.meet(a.Header.Get(headerSession))
-	kind, body := a.mediaType(), bufio.NewReader(a.Body)
+	kind, body := a.mediaType(), io.Reader(a.Body)
 	if kind == "" {
-		kind = sniff(body)
+		b := bufio.NewReader(body)
+		kind, body = sniff(b), b
 	}
 	switch kind {
 	case typeEvents:

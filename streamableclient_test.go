@@ -12,6 +12,8 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"net/http/httptest"
+	"net/http/httptrace"
 	"net/url"
 	"slices"
 	"strconv"
@@ -1933,4 +1935,64 @@ func TestHTTPCutConnections(t *testing.T) {
 			t.Error("the test did not test what it should")
 		}
 	})
+}
+
+// Connections that many calls at once have used are kept for the next ones, and closed
+// with the session.
+func TestHTTPConnectionsKept(t *testing.T) {
+	const callers = 8
+	for name, client := range map[string]*http.Client{"default": nil, "OAuth": {Transport: &OAuthTransport{}}} {
+		t.Run(name, func(t *testing.T) {
+			var all sync.WaitGroup // callers that have not come yet
+			s := newServer(t, nil)
+			addTool(t, s, "meet", func(context.Context, *Request) (string, error) {
+				all.Done()
+				all.Wait()
+				return "", nil
+			})
+			srv := httptest.NewUnstartedServer(&HTTPHandler{Server: s})
+			idle, closed := make(chan struct{}, 100), make(chan struct{}, 100)
+			var made atomic.Int32
+			srv.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+				switch state {
+				case http.StateNew:
+					made.Add(1)
+				case http.StateClosed:
+					closed <- struct{}{}
+				}
+			}
+			srv.Start()
+			defer srv.Close()
+			expect := func(n int, what string, ch <-chan struct{}) {
+				t.Helper()
+				for range n {
+					select {
+					case <-ch:
+					case <-time.After(10 * time.Second):
+						t.Fatal("not all connections are ", what)
+					}
+				}
+			}
+			ctx := httptrace.WithClientTrace(t.Context(), &httptrace.ClientTrace{PutIdleConn: func(error) { idle <- struct{}{} }})
+			cs, err := NewClient(&Implementation{Name: "c", Version: "1"}, nil).Connect(ctx, &HTTPTransport{URL: srv.URL, Client: client})
+			must(t, err)
+			expect(1, "idle", idle)
+			for range 3 {
+				all.Add(callers)
+				var calls sync.WaitGroup
+				for range callers {
+					calls.Go(func() {
+						if _, err := cs.CallTool(ctx, "meet", nil); err != nil {
+							t.Error(err)
+						}
+					})
+				}
+				calls.Wait()
+				expect(callers, "idle", idle)
+			}
+			want(t, "connections made", made.Load(), callers)
+			must(t, cs.Close())
+			expect(callers, "closed", closed)
+		})
+	}
 }

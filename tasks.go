@@ -313,14 +313,14 @@ func (t *TaskRecord) wireError() *Error {
 // appendOutcome writes the result of a task for a revision, with more _meta.
 func appendOutcome(b []byte, rec *TaskRecord, rev revision, meta Meta) ([]byte, error) {
 	if rec.Method != methodToolsCall { // which is asked for in this revision only
-		return appendParams(b, rec.Result, meta, rev)
+		return appendParams(b, rec.Result, nil, meta, rev)
 	}
 	result := &CallToolResult{}
 	if err := decodeJSON(rec.Result, result); err != nil {
 		return b, err
 	}
 	start := len(b)
-	b, err := appendParams(b, result, meta, rev)
+	b, err := appendParams(b, result, nil, meta, rev)
 	if err == nil && rev.alone() {
 		b = slices.Insert(b, start+1, []byte(`"resultType":"complete",`)...)
 	}

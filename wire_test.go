@@ -528,7 +528,7 @@ func seedMessage(root value, rev revision) ([]byte, error) {
 			return nil, err
 		}
 	}
-	b, err := encodeMessage(m.id, m.method, params, nil, rev)
+	b, err := encodeMessage(m.id, m.method, params, nil, nil, rev)
 	return b.b, err
 }
 
