@@ -20,6 +20,7 @@ import (
 	"math"
 	"math/bits"
 	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -1681,4 +1682,10 @@ func (t *Tool) revise(rev revision) any {
 func objectSchema(schema json.RawMessage) bool {
 	ix, err := scan(schema)
 	return err == nil && ix.root().member("type").is("object")
+}
+
+// lazyRegexp is a regular expression that is compiled when it is first needed, which in
+// most programs is never.
+func lazyRegexp(text string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) })
 }

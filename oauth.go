@@ -23,7 +23,6 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -146,13 +145,13 @@ func ParseChallenges(lines []string) []Challenge {
 const tokenBytes = "!#$%&'*+.^_`|~0-9A-Za-z-"
 
 var (
-	tokenForm   = regexp.MustCompile("^[" + tokenBytes + "]+$")
-	bearerForm  = regexp.MustCompile(`^[0-9A-Za-z._~+/-]+=*$`)
-	schemeHead  = regexp.MustCompile("^([" + tokenBytes + `]+)(?:[ \t]+|,|$)`)
-	token68Head = regexp.MustCompile(`^[0-9A-Za-z._~+/-]+=*[ \t]*(?:,|$)`)
-	paramHead   = regexp.MustCompile("^([" + tokenBytes + `]+)[ \t]*=[ \t]*(?:([` + tokenBytes + `]+)|"((?:\\?[^"\\\x00-\x08\x0A-\x1F\x7F]|\\["\\])*)")[ \t]*(?:,|$)`)
-	nextHead    = regexp.MustCompile("^[" + tokenBytes + `]+(?:[ \t]*$|[ \t]+[^= \t]|[^= \t` + tokenBytes + `])`) // no parameter
-	escape      = regexp.MustCompile(`\\(.)`)
+	tokenForm   = lazyRegexp("^[" + tokenBytes + "]+$")
+	bearerForm  = lazyRegexp(`^[0-9A-Za-z._~+/-]+=*$`)
+	schemeHead  = lazyRegexp("^([" + tokenBytes + `]+)(?:[ \t]+|,|$)`)
+	token68Head = lazyRegexp(`^[0-9A-Za-z._~+/-]+=*[ \t]*(?:,|$)`)
+	paramHead   = lazyRegexp("^([" + tokenBytes + `]+)[ \t]*=[ \t]*(?:([` + tokenBytes + `]+)|"((?:\\?[^"\\\x00-\x08\x0A-\x1F\x7F]|\\["\\])*)")[ \t]*(?:,|$)`)
+	nextHead    = lazyRegexp("^[" + tokenBytes + `]+(?:[ \t]*$|[ \t]+[^= \t]|[^= \t` + tokenBytes + `])`) // no parameter
+	escape      = lazyRegexp(`\\(.)`)
 )
 
 // parseChallenges reads one line. After a comma, a name with "=" is a parameter of the
@@ -160,7 +159,7 @@ var (
 func parseChallenges(line string) (found []Challenge) {
 	for {
 		line = strings.TrimLeft(line, " \t,")
-		scheme := schemeHead.FindStringSubmatch(line)
+		scheme := schemeHead().FindStringSubmatch(line)
 		switch {
 		case scheme == nil:
 			return found
@@ -170,7 +169,7 @@ func parseChallenges(line string) (found []Challenge) {
 		c := Challenge{scheme[1], map[string]string{}}
 		line = line[len(scheme[0]):]
 		comma := strings.HasSuffix(scheme[0], ",")
-		if data := token68Head.FindString(line); data != "" && !comma { // in place of parameters
+		if data := token68Head().FindString(line); data != "" && !comma { // in place of parameters
 			line = line[len(data):]
 			found = append(found, c)
 			continue
@@ -179,7 +178,7 @@ func parseChallenges(line string) (found []Challenge) {
 			rest := strings.TrimLeft(line, " \t,")
 			comma = comma || strings.Contains(line[:len(line)-len(rest)], ",")
 			line = rest
-			param := paramHead.FindStringSubmatch(line)
+			param := paramHead().FindStringSubmatch(line)
 			if param == nil {
 				break
 			}
@@ -187,12 +186,12 @@ func parseChallenges(line string) (found []Challenge) {
 			if _, again := c.Params[name]; again {
 				return found
 			}
-			if c.Params[name] = param[2] + escape.ReplaceAllString(param[3], "$1"); len(c.Params) > maxParams {
+			if c.Params[name] = param[2] + escape().ReplaceAllString(param[3], "$1"); len(c.Params) > maxParams {
 				return nil
 			}
 			line, comma = line[len(param[0]):], true
 		}
-		if line != "" && !(comma && nextHead.MatchString(line)) {
+		if line != "" && !(comma && nextHead().MatchString(line)) {
 			return found
 		}
 		found = append(found, c)
@@ -201,9 +200,9 @@ func parseChallenges(line string) (found []Challenge) {
 
 // isBearer reports whether a token can stand in an Authorization header (RFC 6750,
 // section 2.1).
-func isBearer(token string) bool { return bearerForm.MatchString(token) }
+func isBearer(token string) bool { return bearerForm().MatchString(token) }
 
-func isToken(name string) bool { return tokenForm.MatchString(name) }
+func isToken(name string) bool { return tokenForm().MatchString(name) }
 
 // parseScopes reads a list of scopes (RFC 6749, section 3.3), each of them once.
 func parseScopes(list string) (scopes []string, ok bool) {
@@ -591,11 +590,11 @@ func sameRedirect(registered, given string) bool {
 	return okA && okB && a == b
 }
 
-var localURL = regexp.MustCompile(`^http://([^/?#]*?)(?::([0-9]+))?([/?#].*)?$`)
+var localURL = lazyRegexp(`^http://([^/?#]*?)(?::([0-9]+))?([/?#].*)?$`)
 
 // withoutLocalPort takes the port out of an http URL on this machine, as text.
 func withoutLocalPort(text string) (string, bool) {
-	m := localURL.FindStringSubmatch(text)
+	m := localURL().FindStringSubmatch(text)
 	if m == nil || !isLoopback(strings.Trim(m[1], "[]")) {
 		return "", false
 	}

@@ -2772,7 +2772,7 @@ type pageData struct {
 func (a *AuthorizationServer) show(w http.ResponseWriter, status int, d pageData) {
 	d.Nonce = newSecret()
 	var b bytes.Buffer
-	if err := pageTemplate.Execute(&b, d); err != nil {
+	if err := pageTemplate().Execute(&b, d); err != nil {
 		a.log.Error("writing a page", "error", err)
 		status = http.StatusInternalServerError
 	}
@@ -2784,7 +2784,8 @@ func (a *AuthorizationServer) show(w http.ResponseWriter, status int, d pageData
 	_, _ = w.Write(b.Bytes())
 }
 
-var pageTemplate = template.Must(template.New("page").Parse(`<!DOCTYPE html>
+var pageTemplate = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("page").Parse(`<!DOCTYPE html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -2835,3 +2836,4 @@ button { font: inherit; padding: .6rem 1.5rem; margin: 0 .5rem .5rem 0; }
 </body>
 </html>
 `))
+})

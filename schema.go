@@ -1740,7 +1740,7 @@ func patternSize(re *syntax.Regexp) int {
 
 // ecmaElement matches the first element of a pattern: the longest text that has a
 // meaning of its own outside of brackets.
-var ecmaElement = regexp.MustCompile(`(?s)^(?:\\u[dD][89abAB][[:xdigit:]]{2}\\u[dD][c-fC-F][[:xdigit:]]{2}` +
+var ecmaElement = lazyRegexp(`(?s)^(?:\\u[dD][89abAB][[:xdigit:]]{2}\\u[dD][c-fC-F][[:xdigit:]]{2}` +
 	`|\\u[[:xdigit:]]{4}|\\u\{[[:xdigit:]]+\}|\\x[[:xdigit:]]{2}|\\c[A-Za-z]|\\0[0-9]?|\\[pP]\{[^}]*\}` +
 	`|\(\?<[^=!>][^>]*>|\(\?<?.?|\[\^?\]?|\\?.)`)
 
@@ -1758,7 +1758,7 @@ func translate(pattern string) (string, error) {
 	var out strings.Builder
 	class := false
 	for pattern != "" {
-		e := ecmaElement.FindString(pattern)
+		e := ecmaElement().FindString(pattern)
 		if class && e[0] != '\\' {
 			_, n := utf8.DecodeRuneInString(e)
 			e = e[:n]
@@ -1863,7 +1863,7 @@ func formatOK(format, s string) bool {
 		return err == nil && a.Name == "" && a.Address == s
 	case "uri":
 		u, err := url.Parse(s)
-		return err == nil && u.IsAbs() && len(s) > len(u.Scheme)+1 && uriText.MatchString(s)
+		return err == nil && u.IsAbs() && len(s) > len(u.Scheme)+1 && uriText().MatchString(s)
 	case "date":
 		_, err := time.Parse(time.DateOnly, s)
 		return err == nil
@@ -1882,7 +1882,7 @@ func formatOK(format, s string) bool {
 }
 
 // uriText is what has only characters that a URI can have.
-var uriText = regexp.MustCompile(`^([!#$&-;=?-Z\[\]_a-z~]|%[[:xdigit:]]{2})*$`)
+var uriText = lazyRegexp(`^([!#$&-;=?-Z\[\]_a-z~]|%[[:xdigit:]]{2})*$`)
 
 // schemaCache has a *derived for each reflect.Type, and a *dialect with its meta for
 // each metaschema's URI. Servers are made per user or per request: a type is worked on

@@ -266,7 +266,7 @@ type page struct {
 }
 
 func (l *login) show(w http.ResponseWriter, status int, p page) {
-	writePage(w, l.log, status, pageTemplate, p)
+	writePage(w, l.log, status, pageTemplate(), p)
 }
 
 // writePage writes a page with pageStyle. It runs no script, loads nothing and cannot be
@@ -304,7 +304,8 @@ button { font: inherit; padding: .6rem 1.5rem; min-width: 8rem; margin: 1.25rem 
 :focus-visible { outline: .2rem solid; outline-offset: .2rem; }
 `
 
-var pageTemplate = template.Must(template.New("page").Parse(`<!DOCTYPE html>
+var pageTemplate = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("page").Parse(`<!DOCTYPE html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -337,3 +338,4 @@ var pageTemplate = template.Must(template.New("page").Parse(`<!DOCTYPE html>
 </body>
 </html>
 `))
+})

@@ -6,6 +6,7 @@ import (
 	"html/template"
 	"log/slog"
 	"net/http"
+	"sync"
 )
 
 // A greeting is what the page at / says: what the server is, and how to connect. It says
@@ -19,7 +20,7 @@ type greeting struct {
 }
 
 func (g *greeting) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
-	writePage(w, g.log, http.StatusOK, greetingTemplate, g)
+	writePage(w, g.log, http.StatusOK, greetingTemplate(), g)
 }
 
 // Config is what the files of clients have.
@@ -36,7 +37,8 @@ func (g *greeting) Config() (string, error) {
 	return b.String(), err
 }
 
-var greetingTemplate = template.Must(template.New("greeting").Parse(`<!DOCTYPE html>
+var greetingTemplate = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("greeting").Parse(`<!DOCTYPE html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -66,3 +68,4 @@ mcp-client call search query=TEXT {{.URL}}</code></pre>
 </body>
 </html>
 `))
+})
