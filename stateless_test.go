@@ -1856,3 +1856,45 @@ func TestCrashOnPanic(t *testing.T) {
 	defer func() { os.Exit(0) }() // where the panic can be caught
 	h.ServeHTTP(httptest.NewRecorder(), r)
 }
+
+// What a client says of itself is read once, and told of no other: not by one that says
+// nearly the same, nor when more say something than are remembered, nor if it is long.
+func TestStatelessIntroductions(t *testing.T) {
+	s := newServer(t, nil)
+	addTool(t, s, "who", func(_ context.Context, r *Request) (string, error) {
+		return fmt.Sprintf("%.20s %s %t %d", r.Client.Name, r.Client.Version, r.Capabilities.Roots != nil, len(r.Client.Name)), nil
+	})
+	type said struct{ caps, info, seen string }
+	all := []said{
+		{`{"roots":{}}`, `{"name":"a","version":"1"}`, "a 1 true 1"},
+		{`{}`, `{"name":"a","version":"1"}`, "a 1 false 1"},
+		{`{}`, `{"version":"1","name":"a"}`, "a 1 false 1"},
+		{`{}`, `{"name":"\u0061","version":"2"}`, "a 2 false 1"},
+		{`{"roots":{}}`, `{"name":"` + strings.Repeat("n", maxIntroduction) + `","version":"1"}`, "nnnnnnnnnnnnnnnnnnnn 1 true 2048"},
+		{`{}`, `null`, "  false 0"},
+	}
+	for i := range 2 * len(s.introduced.slots) {
+		all = append(all, said{`{"roots":{}}`, fmt.Sprintf(`{"name":"c%d","version":"%[1]d"}`, i), fmt.Sprintf("c%d %[1]d true %d", i, len(fmt.Sprint("c", i)))})
+	}
+	var lines []string
+	for range 3 {
+		for i, c := range all {
+			lines = append(lines, fmt.Sprintf(`> {"jsonrpc":"2.0","id":%d,"method":"tools/call","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",`+
+				`"io.modelcontextprotocol/clientCapabilities":%s,"io.modelcontextprotocol/clientInfo":%s},"name":"who"}}`, i, c.caps, c.info),
+				fmt.Sprintf(`< {"jsonrpc":"2.0","id":%d,"result":{DONE,"content":[{"type":"text","text":%q}]}}`, i, c.seen))
+		}
+	}
+	talk(t, serve(s), modern(strings.Join(lines, "\n")))
+	kept := 0
+	for i := range s.introduced.slots {
+		if c := s.introduced.slots[i].Load(); c != nil {
+			kept++
+			if len(c.capsText)+len(c.infoText) > maxIntroduction {
+				t.Errorf("kept: %.60s", c.infoText)
+			}
+		}
+	}
+	if kept == 0 {
+		t.Error("nothing is kept")
+	}
+}
