@@ -42,11 +42,11 @@ func (s *Server) alone(m *message, header http.Header) bool {
 func openStateless(ss *session, in *incoming) (*Request, *Error) {
 	s := ss.s
 	meta := in.params.member("_meta")
-	var names, caps, info, level value
+	var version, caps, info, level value
 	for name, v := range meta.members() {
 		switch string(name.text()) {
 		case metaRevision:
-			names = v
+			version = v
 		case metaCapabilities:
 			caps = v
 		case metaClient:
@@ -55,7 +55,7 @@ func openStateless(ss *session, in *incoming) (*Request, *Error) {
 			level = v
 		}
 	}
-	if refused := s.checkRevision(names, in.a.header); refused != nil {
+	if refused := s.checkRevision(version, in.a.header); refused != nil {
 		return nil, refused
 	}
 	if in.a.header != nil {
