@@ -139,6 +139,9 @@ func (p *program) serverFiles() []string {
 
 // readServers reads a file of servers. That none is in a usual place is no error.
 func (p *program) readServers(file string) (names []string, values []json.RawMessage, err error) {
+	if info, err := os.Stat(file); err == nil && !info.Mode().IsRegular() && p.serversFile == "" { // a pipe would wait for its writer
+		return nil, nil, usagef("%s is no ordinary file", file)
+	}
 	f, err := os.Open(file)
 	if errors.Is(err, fs.ErrNotExist) && p.serversFile == "" {
 		return nil, nil, nil

@@ -5,8 +5,12 @@ package main
 import (
 	"bufio"
 	"os"
+	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
+
+	"example.com/mcp"
 )
 
 func TestBinaryInterrupt(t *testing.T) {
@@ -32,4 +36,14 @@ func TestBinaryInterrupt(t *testing.T) {
 	if code := cmd.ProcessState.ExitCode(); code != exitInterrupted || !cancelled {
 		t.Errorf("exit code %d, the server saw the cancellation: %v", code, cancelled)
 	}
+}
+
+// A file of servers in a usual place that is none is not waited for.
+func TestServersFilePipe(t *testing.T) {
+	dir := inFolder(t, nil)
+	if err := syscall.Mkfifo(filepath.Join(dir, ".mcp.json"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	new(trial).with(func(*program, []string) (mcp.Transport, error) { panic("no server may be reached") }).run("tools", "x").
+		is(t, exitUsage, "", "mcp-client: "+filepath.Join(dir, ".mcp.json")+" is no ordinary file\n")
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -210,17 +211,45 @@ func (t *trace) abridge(text string) string {
 	return fmt.Sprintf("%s…(%d bytes, -trace=full shows all)", text[:n], len(text))
 }
 
-// plainEnd is the length of the number or list that text begins with; 0: it does not. What
-// is an object may be a schema, and has members of its own.
+// plainEnd is the length of the number, list or object that text begins with; 0: it does
+// not, or the object is the schema of a member of that name.
 func plainEnd(text string) int {
-	if strings.IndexByte("-0123456789[", text[0]) < 0 {
+	if strings.IndexByte("-0123456789[{", text[0]) < 0 {
 		return 0
 	}
+	var value json.RawMessage
 	d := json.NewDecoder(strings.NewReader(text))
-	if d.Decode(new(json.RawMessage)) != nil {
+	if d.Decode(&value) != nil {
 		return len(text)
 	}
+	if text[0] == '{' && isSchema(value) {
+		return 0
+	}
 	return int(d.InputOffset())
+}
+
+// isSchema reports whether an object says what type it describes, or nothing.
+func isSchema(object json.RawMessage) bool {
+	var s map[string]json.RawMessage
+	if json.Unmarshal(object, &s) != nil {
+		return false
+	}
+	if _, refers := s["$ref"]; refers || len(s) == 0 {
+		return true
+	}
+	for _, list := range []string{"anyOf", "oneOf", "allOf"} {
+		if s[list] != nil {
+			return true
+		}
+	}
+	var types []string
+	if json.Unmarshal(s["type"], &types) != nil {
+		types = make([]string, 1)
+		_ = json.Unmarshal(s["type"], &types[0])
+	}
+	return len(types) > 0 && !slices.ContainsFunc(types, func(t string) bool {
+		return !slices.Contains([]string{"string", "number", "integer", "boolean", "array", "object", "null"}, t)
+	})
 }
 
 // stringEnd finds the end of the JSON string that begins at i, and where it can be cut
