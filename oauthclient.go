@@ -93,8 +93,8 @@ func ended(end error, format string, args ...any) error {
 // must not change once it is used. A request that already has an Authorization header
 // is left alone. Where neither Login nor Grant is set, only stored tokens are used.
 type OAuthTransport struct {
-	// Base makes the requests to MCP servers; nil means as http.DefaultTransport does, over
-	// connections of its own.
+	// Base makes the requests to MCP servers; nil means as http.DefaultTransport does, and
+	// if that is an *http.Transport over connections of its own.
 	Base http.RoundTripper
 	// Outbound makes all others: for metadata, registrations and tokens. nil means
 	// connections of its own, which private and special addresses do not get. What
@@ -159,7 +159,7 @@ type OAuthTransport struct {
 	memory memoryStore
 	owners sync.Map // issuers by what belongs to them, as far as claim was asked
 	once   sync.Once
-	own    http.RoundTripper // Base, or what is in its place; set once
+	own    http.RoundTripper // in place of Base; set once
 
 	mu         sync.Mutex // guards the fields below
 	servers    map[string]*protectedServer
@@ -239,14 +239,18 @@ func (c *authCall) failure(err error) error {
 }
 
 func (t *OAuthTransport) base() http.RoundTripper {
-	t.once.Do(func() { t.own = cmp.Or(t.Base, ownTransport()) })
+	if t.Base != nil {
+		return t.Base
+	}
+	t.once.Do(func() { t.own = ownTransport() })
 	return t.own
 }
 
-// CloseIdleConnections closes the connections to MCP servers that nothing uses.
+// CloseIdleConnections closes the connections to MCP servers that nothing uses; those of
+// Base are left to who made it. The end of a session calls it.
 func (t *OAuthTransport) CloseIdleConnections() {
-	if base, ok := t.base().(interface{ CloseIdleConnections() }); ok {
-		base.CloseIdleConnections()
+	if own, ok := t.base().(*http.Transport); ok && t.Base == nil {
+		own.CloseIdleConnections()
 	}
 }
 

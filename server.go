@@ -941,15 +941,16 @@ func (s *Server) speaksAlone(params value) bool {
 }
 
 // A Request is a request that a handler serves: all it may know, and how to speak
-// back while the request runs. Its fields must not be changed. Its methods may be called
-// from any goroutine, but Detach by the handler's own only. When the request is answered,
-// those that would speak to the client return [ErrRequestOver]; what is logged then goes to
-// the server's own logger.
+// back while the request runs. Its fields must not be changed, nor what Client and
+// Capabilities point to, which requests share. Its methods may be called from any
+// goroutine, but Detach by the handler's own only. When the request is answered, those that
+// would speak to the client return [ErrRequestOver]; what is logged then goes to the
+// server's own logger.
 type Request struct {
 	ID           ID                  // by which the client knows it
 	Method       string              // such as "tools/call"
 	Params       json.RawMessage     // as received; nil: none
-	Meta         Meta                // of the parameters, without what the fields below are from
+	Meta         Meta                // of the parameters; from 2026-07-28 on without revision, client, capabilities and log level
 	Revision     string              // that the client speaks
 	Client       *Implementation     // who calls, as it says of itself
 	Capabilities *ClientCapabilities // what the client can be asked

@@ -55,7 +55,7 @@ const (
 	defaultStreams     = 32
 	defaultEvents      = 1 << 20
 	defaultSessionIdle = 30 * time.Minute
-	soon               = 10 * time.Millisecond // after which a handler takes its time
+	soon               = 10 * time.Millisecond // until when nobody looks whether the client of a stateless request has left
 	defaultDecide      = 500 * time.Millisecond
 	defaultComment     = 15 * time.Second
 	defaultRetry       = time.Second
@@ -540,18 +540,9 @@ func (h *HTTPHandler) readBody(w http.ResponseWriter, r *http.Request) (*frame, 
 	}
 	limit := cmp.Or(h.MaxBody, defaultBody)
 	var body []byte
-	var err error
-	switch n := r.ContentLength; {
-	case n > limit:
-		err = &http.MaxBytesError{Limit: limit}
-	case 0 <= n && n <= maxAhead:
-		body = make([]byte, n)
-		_, err = io.ReadFull(r.Body, body)
-	default:
-		var b bytes.Buffer
-		b.Grow(int(min(max(n, 0), maxAhead)) + bytes.MinRead)
-		_, err = b.ReadFrom(http.MaxBytesReader(w, r.Body, limit))
-		body = b.Bytes()
+	var err error = &http.MaxBytesError{Limit: limit}
+	if r.ContentLength <= limit {
+		body, err = readAll(http.MaxBytesReader(w, r.Body, limit), r.ContentLength)
 	}
 	switch {
 	case errors.As(err, new(*http.MaxBytesError)):
@@ -565,8 +556,24 @@ func (h *HTTPHandler) readBody(w http.ResponseWriter, r *http.Request) (*frame, 
 	return parseFrame(trimBOM(body)), nil
 }
 
-// maxAhead is for how many bytes of a body there is memory before they have come.
-const maxAhead = 64 << 10
+// readAll reads to the end, where a body may tell of an error. It has memory for so many
+// bytes, but not for very many before they have come.
+func readAll(r io.Reader, likely int64) ([]byte, error) {
+	data := make([]byte, 0, min(max(likely, 0), 64<<10)+1) // the last is for the end
+	for {
+		n, err := r.Read(data[len(data):cap(data)])
+		data = data[:len(data)+n]
+		if err != nil {
+			if err == io.EOF {
+				err = nil
+			}
+			return data, err
+		}
+		if len(data) == cap(data) {
+			data = slices.Grow(data, bytes.MinRead)
+		}
+	}
+}
 
 // revisionHeader reads the protocol version header; zero if there is none.
 func revisionHeader(r *http.Request, s *Server) (revision, *Error) {
@@ -1113,8 +1120,8 @@ func (s *httpSession) forgetLocked(st *httpStream) {
 // Who closes it: the reply to a POST is over with its answer, which the peer gives to
 // answer; what a GET listens to never is by itself. end closes either, for a session that
 // ends, a Shutdown, or a handler that does not heed the end of its session. Each closes over,
-// and the exchange's goroutine (wait) writes what is left and leaves the connection to
-// net/http. A client that goes away closes nothing: it detaches the connection, and
+// and the exchange's goroutine (wait; in postStateless also the handler's, so that nobody
+// waits) writes what is left and leaves the connection to net/http. A client that goes away closes nothing: it detaches the connection, and
 // the stream waits for it to come back.
 type httpStream struct {
 	s       *httpSession // nil: nothing is kept
@@ -1137,7 +1144,7 @@ type httpStream struct {
 	mu       sync.Mutex // held while writing; guards the fields below
 	begun    bool       // the reply is a stream of events
 	n        int        // events so far
-	answered bool       // over is closed
+	answered bool       // nothing more will be sent
 	body     *buffer    // the reply, if it is one JSON body
 	err      *Error     // what body tells
 }

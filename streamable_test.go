@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -14,6 +15,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/iotest"
 	"testing/synctest"
 	"time"
 )
@@ -2230,4 +2232,37 @@ func TestListenAndServe(t *testing.T) {
 	h := &HTTPHandler{Server: testServer(t, nil)}
 	must(t, h.ListenAndServe(ctx, ":0", nil))
 	checkError(t, "no port", h.ListenAndServe(ctx, "localhost", nil), `mcp: address "localhost": address localhost: missing port in address`)
+}
+
+// A body is read to its end, whatever its length was said to be: what reads it in between
+// may have changed it, and may tell only there that it is not what it should be.
+func TestHTTPBodyToItsEnd(t *testing.T) {
+	const ping = `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"t","version":"0"}}}`
+	broken := errors.New("digest differs")
+	for _, c := range []struct {
+		name   string
+		body   io.Reader
+		length int64
+		status int
+	}{
+		{"longer", strings.NewReader(ping), 20, 200},
+		{"none said", strings.NewReader(ping), 0, 200},
+		{"unknown", strings.NewReader(ping), -1, 200},
+		{"shorter", strings.NewReader(ping), 1000, 200},
+		{"long", strings.NewReader(ping + strings.Repeat(" ", 100_000)), 10, 200},
+		{"too long", strings.NewReader(ping + strings.Repeat(" ", 200_000)), 10, 413},
+		{"said to be too long", strings.NewReader(ping), 200_000, 413},
+		{"bytes one by one", iotest.OneByteReader(strings.NewReader(ping)), int64(len(ping)), 200},
+		{"the end with the last bytes", iotest.DataErrReader(strings.NewReader(ping)), int64(len(ping)), 200},
+		{"wrong at the end", io.MultiReader(strings.NewReader(ping), iotest.ErrReader(broken)), int64(len(ping)), 400},
+	} {
+		r := httptest.NewRequest(http.MethodPost, "http://localhost/", io.NopCloser(c.body))
+		r.ContentLength = c.length
+		r.Header.Set("Content-Type", typeJSON)
+		w := httptest.NewRecorder()
+		(&HTTPHandler{Server: newServer(t, nil), MaxBody: 150_000}).ServeHTTP(w, r)
+		if w.Code != c.status {
+			t.Errorf("%s: %d %s, want %d", c.name, w.Code, w.Body, c.status)
+		}
+	}
 }

@@ -17,6 +17,7 @@ import (
 	"io"
 	"iter"
 	"maps"
+	"math"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -44,8 +45,9 @@ type HTTPTransport struct {
 	// URL is that of the server's endpoint, absolute, http or https. It must be set.
 	URL string
 	// Client makes the requests. Without a Transport, or if it is nil, they are made as
-	// http.DefaultTransport makes them, over connections of the session's own, which are
-	// kept for use by many calls at once. Its Timeout is not used: calls have their own.
+	// http.DefaultTransport makes them, and if that is an *http.Transport over connections
+	// of the session's own, which are kept for use by many calls at once. The end of the
+	// session closes the idle connections of the transport. Its Timeout is not used: calls have their own.
 	// Redirects are followed within one origin and if the method stays.
 	Client *http.Client
 	// Header goes with every request.
@@ -92,7 +94,9 @@ func ownTransport() http.RoundTripper {
 		return http.DefaultTransport
 	}
 	t = t.Clone()
-	t.MaxIdleConnsPerHost = max(t.MaxIdleConnsPerHost, t.MaxIdleConns)
+	if t.MaxIdleConnsPerHost = max(t.MaxIdleConnsPerHost, t.MaxIdleConns); t.MaxIdleConns == 0 {
+		t.MaxIdleConnsPerHost = math.MaxInt // there is no limit
+	}
 	return t
 }
 

@@ -9,6 +9,7 @@ import (
 	"io"
 	"log/slog"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -1995,4 +1996,19 @@ func TestHTTPConnectionsKept(t *testing.T) {
 			expect(callers, "closed", closed)
 		})
 	}
+}
+
+// What http.DefaultTransport is, at the time, counts: no limit there is none here.
+func TestOwnTransport(t *testing.T) {
+	before := http.DefaultTransport
+	defer func() { http.DefaultTransport = before }()
+	for limit, perHost := range map[int]int{100: 100, 1: 2, 0: math.MaxInt} {
+		d := before.(*http.Transport).Clone()
+		d.MaxIdleConns, d.MaxIdleConnsPerHost = limit, 2
+		http.DefaultTransport = d
+		want(t, "connections kept", ownTransport().(*http.Transport).MaxIdleConnsPerHost, perHost)
+	}
+	other := &OAuthTransport{}
+	http.DefaultTransport = other
+	want(t, "transport", ownTransport(), http.RoundTripper(other))
 }

@@ -358,9 +358,10 @@ type stage struct {
 	client   *mcp.Client
 	cs       *mcp.ClientSession
 	wire     *wire
-	stop     func()      // ends the command
-	yes      bool        // what the person answers
-	news     chan string // what the server tells by itself
+	stop     func()          // ends the command
+	yes      bool            // what the person answers
+	news     chan string     // what the server tells by itself
+	repeats  map[string]bool // of these, what was heard and may be told again; nil: nothing may
 
 	mu   sync.Mutex // guards said
 	said []string
@@ -546,13 +547,19 @@ func held(r *mcp.ResourceContents) string {
 }
 
 // hears waits for the next n things that the server tells by itself, which may come in
-// any order.
+// any order. What repeats something that was heard is left out if that may be.
 func (s *stage) hears(n int) {
 	var heard []string
-	for range n {
+	for len(heard) < n {
 		select {
 		case what := <-s.news:
+			if s.repeats[what] {
+				continue
+			}
 			heard = append(heard, what)
+			if s.repeats != nil {
+				s.repeats[what] = true
+			}
 		case <-time.After(hearLimit):
 			s.t.Fatalf("heard %q, and then nothing for %v, of %d things; before that:\n%s", heard, hearLimit, n, strings.Join(s.said, "\n"))
 		}
@@ -565,8 +572,15 @@ func (s *stage) hears(n int) {
 
 // unheard tells what else the server has told.
 func (s *stage) unheard() {
-	if n := len(s.news); n > 0 {
-		s.hears(n)
+	var heard []string
+	for len(s.news) > 0 {
+		if what := <-s.news; !s.repeats[what] {
+			heard = append(heard, what)
+		}
+	}
+	slices.Sort(heard)
+	for _, what := range heard {
+		s.say("heard: %s", what)
 	}
 }
 
@@ -825,9 +839,11 @@ func (s *stage) read(uri string) {
 func (s *stage) subscriptions() {
 	ctx := s.t.Context()
 	check(s.t, s.cs.Subscribe(ctx, s.uri+"notes/"))
+	s.repeats = map[string]bool{} // one change may be told twice, if the watcher looks while it is going on
 	s.call("write_file", at{"path": "notes/1.txt", "content": "new\n"})
 	s.hears(2)
 	check(s.t, s.cs.Unsubscribe(ctx, s.uri+"notes/"))
+	delete(s.repeats, "other resources")
 	s.call("write_file", at{"path": "notes/2.txt", "content": "new\n"})
 	s.hears(1)
 	s.tell("none", s.cs.Subscribe(ctx, s.uri+"none"))

@@ -173,7 +173,7 @@ func writePrivate(file, text string) error {
 		return err
 	}
 	defer dir.Close()
-	fresh := "." + rand.Text() + ".tmp"
+	fresh := draftName()
 	if err := writeNew(dir, fresh, text, 0o600, true); err != nil {
 		return err
 	}

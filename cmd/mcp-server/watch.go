@@ -362,6 +362,9 @@ func (w *watcher) hear(watch int, name string, gone bool) {
 			}
 		}
 	}
+	if isDraft(name) { // news of the directory only when it gets its name
+		return
+	}
 	for _, of := range []string{name, ""} {
 		for uri := range w.marks[watch][of] {
 			w.hints[uri] = true

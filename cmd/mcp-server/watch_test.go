@@ -137,3 +137,12 @@ func TestWatcherCounts(t *testing.T) {
 		w.close()
 	})
 }
+
+// A directory has not changed for those who follow it while a file in it is being written.
+func TestWatcherDraft(t *testing.T) {
+	w := &watcher{wake: make(chan struct{}, 1), hints: map[string]bool{}, marks: map[int]map[string]map[string]bool{1: {"": {"file:///d/": true}}}}
+	w.hear(1, draftName(), false)
+	equal(t, "hints", len(w.hints), 0)
+	w.hear(1, ".a.tmp", false)
+	equal(t, "hints", len(w.hints), 1)
+}

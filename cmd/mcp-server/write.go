@@ -116,7 +116,7 @@ func (s *server) replace(ctx context.Context, at *spot, text string, old *sight)
 	if err := at.makeAbove(); err != nil {
 		return err
 	}
-	fresh := "." + rand.Text() + ".tmp"
+	fresh := draftName()
 	if err := writeNew(at.dir, fresh, text, mode, old != nil); err != nil {
 		return err
 	}
@@ -150,6 +150,15 @@ func (s *spot) makeAbove() error {
 		s.dir, s.name, s.below = dir, s.below[0], s.below[1:]
 	}
 	return nil
+}
+
+// draftName is a name for a file that is being written. No two are the same.
+func draftName() string { return "." + rand.Text() + ".tmp" }
+
+func isDraft(name string) bool {
+	inner, dot := strings.CutPrefix(name, ".")
+	inner, tmp := strings.CutSuffix(inner, ".tmp")
+	return dot && tmp && len(inner) == len(rand.Text())
 }
 
 // writeNew writes a file that must not exist, down to the disk. exactly: the mode is kept
