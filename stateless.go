@@ -112,7 +112,7 @@ func (r *Request) checkParamHeaders() *Error {
 		return nil
 	}
 	t, _ := lookup(r.server, &r.server.tools, r.in.params.member("name").str())
-	if t == nil || len(t.mirrors) == 0 || !r.visible("tool", t.def.Name) { // that there is none is found out later
+	if t == nil || len(t.mirrors) == 0 || !r.visible("tool", t.def.Name) { // nothing to compare, or no tool for this caller, which is found out later
 		return nil
 	}
 	for i := range t.mirrors {

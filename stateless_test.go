@@ -178,7 +178,8 @@ func TestStatelessListsDoNotVary(t *testing.T) {
 }
 
 // Keys of _meta go through to the handler as they are, those of trace context and those
-// that nobody has defined too; nothing is read into them.
+// that nobody has defined too, but for what the client says of itself; nothing is read into
+// them.
 //
 // BASE-033 BASE-034
 func TestStatelessMetaPassesThrough(t *testing.T) {
@@ -1873,7 +1874,8 @@ func TestStatelessIntroductions(t *testing.T) {
 		{`{"roots":{}}`, `{"name":"` + strings.Repeat("n", maxIntroduction) + `","version":"1"}`, "nnnnnnnnnnnnnnnnnnnn 1 true 2048"},
 		{`{}`, `null`, "  false 0"},
 	}
-	for i := range 2 * len(s.introduced.slots) {
+	for i := range 2 * len(s.introduced.slots) { // of which many share a slot
+		all = append(all, said{fmt.Sprintf(`{"experimental":{"c%d":{}}%s}`, i, []string{"", `,"roots":{}`}[i%2]), `{"name":"a","version":"1"}`, fmt.Sprintf("a 1 %t 1", i%2 == 1)})
 		all = append(all, said{`{"roots":{}}`, fmt.Sprintf(`{"name":"c%d","version":"%[1]d"}`, i), fmt.Sprintf("c%d %[1]d true %d", i, len(fmt.Sprint("c", i)))})
 	}
 	var lines []string

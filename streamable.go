@@ -433,7 +433,7 @@ func startJSON(w http.ResponseWriter, length, status int, header http.Header) {
 	w.WriteHeader(status)
 }
 
-// mediaType reads one media type; it is "" if there is none.
+// mediaType reads one media type; it is "" if it has parameters and they are wrong.
 func mediaType(text string) (kind string, params map[string]string) {
 	if !strings.Contains(text, ";") { // as nearly all are
 		return strings.ToLower(strings.TrimSpace(text)), nil
