@@ -558,7 +558,7 @@ type CallOptions struct {
 	Timeout    time.Duration  // as in ClientOptions; 0 means what is there, negative for ever
 	MaxTimeout time.Duration  // likewise
 	Progress   func(Progress) // gets the progress of the call, in order, before it returns
-	Meta       Meta           // for _meta of the request
+	Meta       Meta           // for _meta of the request; what the client says there itself is not replaced
 	Header     http.Header    // for the HTTP request, where there is one
 	Force      bool           // call although the server does not offer it
 }

@@ -20,7 +20,6 @@ import (
 	"math"
 	"math/bits"
 	"reflect"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -446,6 +445,8 @@ func (v value) text() []byte {
 func (v value) str() string { return string(v.text()) }
 
 // is reports whether the value is the string s.
+//
+// Each look for a member asks it of the names before, so that it goes the short way.
 func (v value) is(s string) bool {
 	if v.kind() != kindString {
 		return false
@@ -1682,10 +1683,4 @@ func (t *Tool) revise(rev revision) any {
 func objectSchema(schema json.RawMessage) bool {
 	ix, err := scan(schema)
 	return err == nil && ix.root().member("type").is("object")
-}
-
-// lazyRegexp is a regular expression that is compiled when it is first needed, which in
-// most programs is never.
-func lazyRegexp(text string) func() *regexp.Regexp {
-	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) })
 }

@@ -277,8 +277,8 @@ func encodeError(id ID, e *Error) *buffer {
 	return b
 }
 
-// encodeMessage encodes a request, or a notification if id is zero. Members of
-// meta are the parameters' _meta; params itself then has none.
+// encodeMessage encodes a request, or a notification if id is zero. says, which are
+// members as text, and the members of meta are the parameters' _meta.
 func encodeMessage(id ID, method string, params any, says []byte, meta Meta, rev revision) (*buffer, error) {
 	b := newMessage(id)
 	b.b = appendString(append(b.b, `"method":`...), method)
@@ -290,7 +290,7 @@ func encodeMessage(id ID, method string, params any, says []byte, meta Meta, rev
 	return b, err
 }
 
-// appendParams writes params with more _meta: says, which are members as text, and meta.
+// appendParams writes params with more _meta.
 func appendParams(b []byte, params any, says []byte, meta Meta, rev revision) ([]byte, error) {
 	if len(says) == 0 && len(meta) == 0 {
 		return appendJSON(b, params, rev)
@@ -878,7 +878,7 @@ func (p *peer) loneKey() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.lone++
-	return string(strconv.AppendInt([]byte{'#'}, p.lone, 10))
+	return "#" + strconv.FormatInt(p.lone, 10)
 }
 
 // serveHere serves, on the goroutine of who calls, what came inside of another message

@@ -276,9 +276,9 @@ func (r revision) tasks() bool    { return revisions[r].tasks }
 func (r revision) alone() bool    { return revisions[r].alone }
 
 // parseRevision finds a revision by its whole name; zero if it is not known.
-func parseRevision[T string | []byte](name T) revision {
+func parseRevision(name string) revision {
 	for i := range revisions {
-		if revisions[i].name == string(name) {
+		if revisions[i].name == name {
 			return revision(i)
 		}
 	}

@@ -93,8 +93,8 @@ func ended(end error, format string, args ...any) error {
 // must not change once it is used. A request that already has an Authorization header
 // is left alone. Where neither Login nor Grant is set, only stored tokens are used.
 type OAuthTransport struct {
-	// Base makes the requests to MCP servers; nil means as http.DefaultTransport does, and
-	// if that is an *http.Transport over connections of its own.
+	// Base makes the requests to MCP servers; nil means what makes them for an
+	// [HTTPTransport] without a Client.
 	Base http.RoundTripper
 	// Outbound makes all others: for metadata, registrations and tokens. nil means
 	// connections of its own, which private and special addresses do not get. What
@@ -158,8 +158,6 @@ type OAuthTransport struct {
 	nonces nonces
 	memory memoryStore
 	owners sync.Map // issuers by what belongs to them, as far as claim was asked
-	once   sync.Once
-	own    http.RoundTripper // in place of Base; set once
 
 	mu         sync.Mutex // guards the fields below
 	servers    map[string]*protectedServer
@@ -242,15 +240,14 @@ func (t *OAuthTransport) base() http.RoundTripper {
 	if t.Base != nil {
 		return t.Base
 	}
-	t.once.Do(func() { t.own = ownTransport() })
-	return t.own
+	return sharedTransport()
 }
 
 // CloseIdleConnections closes the connections to MCP servers that nothing uses; those of
 // Base are left to who made it. The end of a session calls it.
 func (t *OAuthTransport) CloseIdleConnections() {
-	if own, ok := t.base().(*http.Transport); ok && t.Base == nil {
-		own.CloseIdleConnections()
+	if idle, ok := t.base().(interface{ CloseIdleConnections() }); ok && t.Base == nil {
+		idle.CloseIdleConnections()
 	}
 }
 

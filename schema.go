@@ -1738,6 +1738,12 @@ func patternSize(re *syntax.Regexp) int {
 	return size
 }
 
+// lazyRegexp is a regular expression that is compiled when it is first needed, which in
+// most programs is never.
+func lazyRegexp(text string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(text) })
+}
+
 // ecmaElement matches the first element of a pattern: the longest text that has a
 // meaning of its own outside of brackets.
 var ecmaElement = lazyRegexp(`(?s)^(?:\\u[dD][89abAB][[:xdigit:]]{2}\\u[dD][c-fC-F][[:xdigit:]]{2}` +

@@ -936,7 +936,7 @@ func (s *Server) speaksAlone(params value) bool {
 		return false
 	}
 	v := params.member("_meta").member(metaRevision)
-	rev := parseRevision(v.text())
+	rev := parseRevision(v.str())
 	return v.kind() != kindNone && (rev == 0 || rev.alone()) || s.negotiate("") == 0
 }
 
@@ -1605,19 +1605,15 @@ func openSessionRequest(ss *session, in *incoming) (*Request, *Error) {
 	return r, nil
 }
 
-// takeMeta reads the _meta of the parameters.
-func (r *Request) takeMeta(meta value) *Error {
+// takeMeta reads the _meta of the parameters, but for members that others have read.
+func (r *Request) takeMeta(meta value, but ...string) *Error {
 	if !meta.present() {
 		return nil
 	}
 	if meta.kind() != kindObject {
 		return Errorf(CodeInvalidParams, "_meta: %v", mismatch("an object", meta))
 	}
-	if r.rev.alone() {
-		r.Meta = decodeMeta(meta, metaRevision, metaCapabilities, metaClient, metaLevel)
-	} else {
-		r.Meta = decodeMeta(meta)
-	}
+	r.Meta = decodeMeta(meta, but...)
 	if token := meta.member("progressToken"); token.present() {
 		var ok bool
 		if r.token, ok = parseID(token); !ok {
@@ -1643,30 +1639,6 @@ type introductions struct {
 
 // maxIntroduction is how many bytes an introduction that is kept may have.
 const maxIntroduction = 2 << 10
-
-// read reads an introduction, which was perhaps read before.
-func (k *introductions) read(caps, info value) (*introduction, *Error) {
-	slot := &k.slots[(maphash.Bytes(k.seed, caps.raw())^maphash.Bytes(k.seed, info.raw()))%uint64(len(k.slots))]
-	if c := slot.Load(); c != nil && c.capsText == string(caps.raw()) && c.infoText == string(info.raw()) {
-		return c, nil
-	}
-	if caps.kind() != kindObject {
-		return nil, badRequest(CodeInvalidParams, "_meta: %s must be an object", metaCapabilities)
-	}
-	c := &introduction{capsText: string(caps.raw()), infoText: string(info.raw())}
-	if err := decodeJSON(caps.raw(), &c.caps); err != nil {
-		return nil, badRequest(CodeInvalidParams, "_meta: %s: %v", metaCapabilities, err)
-	}
-	if info.present() {
-		if err := decodeJSON(info.raw(), &c.info); err != nil {
-			return nil, badRequest(CodeInvalidParams, "_meta: %s: %v", metaClient, err)
-		}
-	}
-	if len(c.capsText)+len(c.infoText) <= maxIntroduction {
-		slot.Store(c)
-	}
-	return c, nil
-}
 
 // closeSessionRequest makes of an error what the client can take.
 func closeSessionRequest(r *Request, result any, err error) (any, error) {

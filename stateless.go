@@ -17,6 +17,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"maps"
 	"net/http"
 	"slices"
@@ -78,7 +79,7 @@ func openStateless(ss *session, in *incoming) (*Request, *Error) {
 			return nil, badRequest(CodeInvalidParams, "_meta: %s must be one of %q, not %.100s", metaLevel, loggingLevels, level.raw())
 		}
 	}
-	if refused := r.takeMeta(meta); refused != nil {
+	if refused := r.takeMeta(meta, metaRevision, metaCapabilities, metaClient, metaLevel); refused != nil {
 		return nil, refused
 	}
 	if refused := r.checkParamHeaders(); refused != nil {
@@ -88,20 +89,44 @@ func openStateless(ss *session, in *incoming) (*Request, *Error) {
 	return r, r.takeAnswers()
 }
 
+// read reads an introduction, which was perhaps read before.
+func (k *introductions) read(caps, info value) (*introduction, *Error) {
+	slot := &k.slots[(maphash.Bytes(k.seed, caps.raw())^maphash.Bytes(k.seed, info.raw()))%uint64(len(k.slots))]
+	if c := slot.Load(); c != nil && c.capsText == string(caps.raw()) && c.infoText == string(info.raw()) {
+		return c, nil
+	}
+	if caps.kind() != kindObject {
+		return nil, badRequest(CodeInvalidParams, "_meta: %s must be an object", metaCapabilities)
+	}
+	c := &introduction{capsText: string(caps.raw()), infoText: string(info.raw())} // copies, which outlive the message
+	if err := decodeJSON(caps.raw(), &c.caps); err != nil {
+		return nil, badRequest(CodeInvalidParams, "_meta: %s: %v", metaCapabilities, err)
+	}
+	if info.present() {
+		if err := decodeJSON(info.raw(), &c.info); err != nil {
+			return nil, badRequest(CodeInvalidParams, "_meta: %s: %v", metaClient, err)
+		}
+	}
+	if len(c.capsText)+len(c.infoText) <= maxIntroduction {
+		slot.Store(c)
+	}
+	return c, nil
+}
+
 // checkRevision compares the revision of a request with its header, and with what the
 // server speaks.
 func (s *Server) checkRevision(v value, header http.Header) *Error {
 	names := header.Values(headerRevision)
-	switch name := v.text(); {
+	switch name := v.str(); {
 	case header != nil && len(names) == 0:
 		return badRequest(CodeHeaderMismatch, "the header MCP-Protocol-Version is missing; this server speaks %s", strings.Join(s.revisions(), ", "))
 	case v.kind() != kindString:
 		return badRequest(CodeInvalidParams, "_meta: %s must name the revision; this server speaks %s", metaRevision, strings.Join(s.revisions(), ", "))
-	case header != nil && (len(names) > 1 || names[0] != string(name)):
+	case header != nil && (len(names) > 1 || names[0] != name):
 		return badRequest(CodeHeaderMismatch, "MCP-Protocol-Version is %.100q, but _meta says %.100q", strings.Join(names, ", "), name)
 	case !parseRevision(name).alone() || !s.serves(parseRevision(name)):
 		return badRequest(CodeUnsupportedProtocolVersion, "revision %.100q is not served", name).
-			withData(map[string]any{"supported": s.revisions(), "requested": string(name)})
+			withData(map[string]any{"supported": s.revisions(), "requested": name})
 	}
 	return nil
 }

@@ -199,7 +199,7 @@ func TestStatelessMetaPassesThrough(t *testing.T) {
 	}
 	const seen = `baggage="k=v;p" <nil>; dev.mcp/other={"taskId":7} <nil>; io.modelcontextprotocol/unheard=[{"x":1.0},null] <nil>; ` +
 		`traceparent="00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01" <nil>; tracestate="a=b,c=d" <nil>`
-	everyWay(t, server, strings.Replace(lone("tools/call", `"name":"meta"`), "META", "META<|"+odd+">", 1), gives(`DONE,"content":[{"type":"text","text":""}]`))
+	everyWay(t, server, strings.Replace(lone("tools/call", `"name":"meta"`), "META", `META<|"io.modelcontextprotocol/logLevel":"error",`+odd+">", 1), gives(`DONE,"content":[{"type":"text","text":""}]`))
 	want(t, "seen", &got, seen+"; "+seen)
 	var meta Meta
 	must(t, decodeJSON([]byte("{"+odd+"}"), &meta))
@@ -213,6 +213,15 @@ func TestStatelessMetaPassesThrough(t *testing.T) {
 		must(t, second(cs.With(CallOptions{Meta: meta}).CallTool(t.Context(), "meta", nil)), cs.Close(), <-ended)
 	})
 	want(t, "seen", &got, seen)
+	// In a session these are keys like all others.
+	got = journal{}
+	inSessions := `"io.modelcontextprotocol/clientCapabilities":1,"io.modelcontextprotocol/clientInfo":2,"io.modelcontextprotocol/logLevel":3,` + odd
+	talk(t, serve(server()), hello(Revision20251125, "{}")+`
+		> {"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"_meta":{`+inSessions+`},"name":"meta"}}
+		< {"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":""}]}}
+	`)
+	want(t, "seen", &got, strings.Replace(seen, "io.modelcontextprotocol/unheard", "io.modelcontextprotocol/clientCapabilities=1 <nil>; "+
+		"io.modelcontextprotocol/clientInfo=2 <nil>; io.modelcontextprotocol/logLevel=3 <nil>; io.modelcontextprotocol/unheard", 1))
 }
 
 // What is wrong with a request is found in a fixed order, and has the same answer on a
@@ -280,6 +289,47 @@ func TestStatelessRefusals(t *testing.T) {
 		c.alone(`{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{META,"notifications":{}}}`, "Mcp-Method: tools/list").
 			sees(refusedFor("1", 400, -32020, `Mcp-Method is "tools/list", but the method is "subscriptions/listen"`))
 		c.alone(lone("ping", ""), "Accept: text/event-stream").sees(refusedFor("1", 404, -32601, `method "ping" not found`))
+	})
+}
+
+// What a tool puts into headers tells nobody of the tool who must not know of it.
+func TestStatelessHeadersOfHidden(t *testing.T) {
+	s := newServer(t, &ServerOptions{Visible: func(_ *Request, _, name string) bool { return name != "hidden" }})
+	for _, name := range []string{"hidden", "seen"} {
+		must(t, s.AddTool(&Tool{Name: name, InputSchema: json.RawMessage(`{"type":"object","properties":{"v":{"type":"string","x-mcp-header":"Region"}}}`)},
+			func(context.Context, *Request, *CallToolParams) (*CallToolResult, error) {
+				return &CallToolResult{}, nil
+			}))
+	}
+	talkHTTP(t, &HTTPHandler{Server: s}, nil, func(c *web) {
+		c.alone(lone("tools/call", `"name":"hidden","arguments":{"v":"x"}`)).sees(refusedFor("1", 200, -32602, `unknown tool "hidden"`))
+		c.alone(lone("tools/call", `"name":"seen","arguments":{"v":"x"}`)).
+			sees(refusedFor("1", 400, -32020, "Mcp-Param-Region and the argument v: one of them is missing"))
+	})
+}
+
+// A client that leaves before anybody looks whether it does is noticed when somebody does.
+func TestStatelessLeavesAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var ends journal
+		s := newServer(t, nil)
+		start := time.Now()
+		addTool(t, s, "stay", func(ctx context.Context, _ *Request) (string, error) {
+			<-ctx.Done()
+			ends.add("after %v: %v", time.Since(start), context.Cause(ctx))
+			return "", nil
+		})
+		ctx, cancel := context.WithCancel(t.Context())
+		r := httptest.NewRequestWithContext(ctx, http.MethodPost, "http://localhost/", strings.NewReader(modern(lone("tools/call", `"name":"stay"`))))
+		for name, value := range map[string]string{"Content-Type": typeJSON, headerRevision: Revision20260728, headerMethod: "tools/call", headerName: "stay"} {
+			r.Header.Set(name, value)
+		}
+		done := make(chan struct{})
+		go func() { (&HTTPHandler{Server: s}).ServeHTTP(httptest.NewRecorder(), r); close(done) }()
+		synctest.Wait()
+		cancel()
+		<-done
+		want(t, "ends", &ends, "after 10ms: mcp: the client closed the connection")
 	})
 }
 

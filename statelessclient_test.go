@@ -293,7 +293,7 @@ func TestStatelessCalls(t *testing.T) {
 			_, err := cs.ListTools(ctx, nil)
 			checkError(t, "ListTools", err, wanted)
 		}
-		_, err := cs.With(CallOptions{Meta: Meta{"k": 1, metaRevision: "2025-11-25"}}).GetPrompt(ctx, "p", map[string]string{"x": "y"})
+		_, err := cs.With(CallOptions{Meta: Meta{"k": 1, metaRevision: "2025-11-25", metaCapabilities: 1, metaClient: 1, metaLevel: "debug"}}).GetPrompt(ctx, "p", map[string]string{"x": "y"})
 		must(t, err)
 	}), discovers(roots, `{"logging":{},"tools":{},"prompts":{}}`)+`
 		< `+ask(2, "server/discover", "")+`
@@ -431,11 +431,15 @@ func TestAnonymous(t *testing.T) {
 	const meta = `"_meta":{"io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/protocolVersion":"2026-07-28"}`
 	talk(t, modernClient(t, ClientOptions{Anonymous: true}, func(ctx context.Context, cs *ClientSession) {
 		must(t, second(cs.CallTool(ctx, "a", nil)))
+		// Then the application may say who it is, and no more.
+		must(t, second(cs.With(CallOptions{Meta: Meta{metaClient: map[string]any{"name": "own", "version": "1"}, metaCapabilities: 1, metaRevision: 1}}).CallTool(ctx, "a", nil)))
 	}), `
 		< {"jsonrpc":"2.0","id":1,"method":"server/discover","params":{`+meta+`}}
 		> `+discovered(1, `{"tools":{}}`)+`
 		< {"jsonrpc":"2.0","id":2,"method":"tools/call","params":{`+meta+`,"name":"a"}}
-		> `+givesBack(2, toolDone))
+		> `+givesBack(2, toolDone)+`
+		< {"jsonrpc":"2.0","id":3,"method":"tools/call","params":{`+strings.TrimSuffix(meta, "}")+`,"io.modelcontextprotocol/clientInfo":{"name":"own","version":"1"}},"name":"a"}}
+		> `+givesBack(3, toolDone))
 	talk(t, use(t, &ClientOptions{Anonymous: true}, nil), welcome(Revision20251125)) // where it is named all the same
 	s := newServer(t, nil)
 	addTool(t, s, "who", func(_ context.Context, r *Request) (string, error) { return fmt.Sprintf("%q", r.Client.Name), nil })

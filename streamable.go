@@ -606,8 +606,7 @@ func (h *HTTPHandler) postAlone(w http.ResponseWriter, r *http.Request, f *frame
 	if f.batch || f.messages[0].method != methodInitialize {
 		ss.open(rev)
 	}
-	st := h.newStream(nil, r, rev, false)
-	st.over = make(chan struct{})
+	st := h.newStream(nil, r, rev, false, false)
 	c := st.attach(w, r)
 	a := &arrival{out: st, own: true, header: r.Header, identity: identity}
 	if ss.p.accept(context.WithoutCancel(r.Context()), f, a) == 0 {
@@ -636,7 +635,7 @@ func (h *HTTPHandler) postStateless(w http.ResponseWriter, r *http.Request, m *m
 		h.refuse(w, r, m.id, e)
 		return
 	}
-	st := h.newStream(nil, r, newest, false)
+	st := h.newStream(nil, r, newest, false, true)
 	if m.method == methodListen { // which is a stream, whatever else is JSON
 		if _, events := accepts(r); !events {
 			h.refuse(w, r, m.id, Errorf(CodeInvalidRequest, "%s is answered with %s, which Accept does not allow", m.method, typeEvents).
@@ -690,22 +689,22 @@ func (h *HTTPHandler) lone() (*session, *Error) {
 	return h.loneSession, nil
 }
 
-// watch looks after a handler that takes its time, until over is called: it decides the
-// reply, comments on it, and cancels the request when the exchange ends. Most handlers
-// are done before that costs anything.
-func (st *httpStream) watch(h *HTTPHandler, exchange context.Context, in *incoming) (over func()) {
+// watch looks after a handler that takes its time, until the function that it returns is
+// called: it decides the reply, comments on it, and cancels the request when the exchange
+// ends. Most handlers are done before that costs more than a timer.
+func (st *httpStream) watch(h *HTTPHandler, exchange context.Context, in *incoming) (stop func()) {
 	start := time.Now()
 	decide, comment := h.pace()
 	var w struct {
-		sync.Mutex
+		mu     sync.Mutex  // guards the fields below; held while a comment is written, for which stop waits
 		t      *time.Timer // nil: it is over
-		unhook func() bool
+		unhook func() bool // nil: the exchange is not looked at yet
 	}
-	w.Lock()
-	defer w.Unlock()
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	w.t = time.AfterFunc(min(soon, decide, comment), func() {
-		w.Lock()
-		defer w.Unlock()
+		w.mu.Lock()
+		defer w.mu.Unlock()
 		if w.t == nil {
 			return
 		}
@@ -721,8 +720,8 @@ func (st *httpStream) watch(h *HTTPHandler, exchange context.Context, in *incomi
 		w.t.Reset(st.tick(time.Since(start), decide, comment))
 	})
 	return func() {
-		w.Lock()
-		defer w.Unlock()
+		w.mu.Lock()
+		defer w.mu.Unlock()
 		w.t.Stop()
 		w.t = nil
 		if w.unhook != nil {
@@ -774,8 +773,7 @@ func (h *HTTPHandler) exchange(w http.ResponseWriter, r *http.Request, s *httpSe
 	if o := s.opened.Load(); o != nil {
 		rev = o.rev
 	}
-	st := h.newStream(s, r, rev, opens)
-	st.over = make(chan struct{})
+	st := h.newStream(s, r, rev, opens, false)
 	a := &arrival{out: st, own: true, header: r.Header, identity: identity}
 	if rev.polls() && s.keeps() && !st.plain {
 		a.pause = st.pause
@@ -1119,10 +1117,11 @@ func (s *httpSession) forgetLocked(st *httpStream) {
 //
 // Who closes it: the reply to a POST is over with its answer, which the peer gives to
 // answer; what a GET listens to never is by itself. end closes either, for a session that
-// ends, a Shutdown, or a handler that does not heed the end of its session. Each closes over,
-// and the exchange's goroutine (wait; in postStateless also the handler's, so that nobody
-// waits) writes what is left and leaves the connection to net/http. A client that goes away closes nothing: it detaches the connection, and
-// the stream waits for it to come back.
+// ends, a Shutdown, or a handler that does not heed the end of its session. Either closes
+// over, for which the exchange's goroutine waits, unless it is the handler's too
+// (postStateless). That goroutine writes what is left and leaves the connection to net/http.
+// A client that goes away closes nothing: it detaches the connection, and the stream waits
+// for it to come back.
 type httpStream struct {
 	s       *httpSession // nil: nothing is kept
 	log     *slog.Logger
@@ -1255,9 +1254,14 @@ func (c *httpConn) leave() {
 	c.dead = true
 }
 
-func (h *HTTPHandler) newStream(s *httpSession, r *http.Request, rev revision, opens bool) *httpStream {
+// newStream makes the stream of a reply. here: it is served on the exchange's goroutine.
+func (h *HTTPHandler) newStream(s *httpSession, r *http.Request, rev revision, opens, here bool) *httpStream {
 	json, events := accepts(r)
-	return &httpStream{s: s, log: h.log(), rev: rev, retry: cmp.Or(h.Retry, defaultRetry),
+	var over chan struct{}
+	if !here {
+		over = make(chan struct{})
+	}
+	return &httpStream{s: s, log: h.log(), rev: rev, over: over, retry: cmp.Or(h.Retry, defaultRetry),
 		plain: h.JSONOnly || !events || opens, stream: events && !h.JSONOnly && (h.EventsOnly || !json)}
 }
 

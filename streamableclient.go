@@ -44,10 +44,11 @@ const (
 type HTTPTransport struct {
 	// URL is that of the server's endpoint, absolute, http or https. It must be set.
 	URL string
-	// Client makes the requests. Without a Transport, or if it is nil, they are made as
-	// http.DefaultTransport makes them, and if that is an *http.Transport over connections
-	// of the session's own, which are kept for use by many calls at once. The end of the
-	// session closes the idle connections of the transport. Its Timeout is not used: calls have their own.
+	// Client makes the requests. Without a Transport, or if it is nil, a copy of
+	// http.DefaultTransport makes them, which all sessions share and which keeps the
+	// connections that many calls at once have used; protocols that were registered with
+	// http.DefaultTransport it does not know. The end of a session closes the idle
+	// connections of its transport. Its Timeout is not used: calls have their own.
 	// Redirects are followed within one origin and if the method stays.
 	Client *http.Client
 	// Header goes with every request.
@@ -76,7 +77,7 @@ func (t *HTTPTransport) dial(ctx context.Context, p *peer) (link, error) {
 		*client = *t.Client
 	}
 	if client.Transport == nil {
-		client.Transport = ownTransport()
+		client.Transport = sharedTransport()
 	}
 	client.Timeout = 0
 	client.CheckRedirect = checkRedirect
@@ -85,19 +86,35 @@ func (t *HTTPTransport) dial(ctx context.Context, p *peer) (link, error) {
 	return l, nil
 }
 
-// ownTransport is http.DefaultTransport with connections of its own. It keeps as many to
-// one server as that keeps to all: of those that many calls at once have used,
-// http.DefaultTransport closes all but two.
-func ownTransport() http.RoundTripper {
-	t, ok := http.DefaultTransport.(*http.Transport)
+// shared is the transport of all who name none.
+var shared struct {
+	mu        sync.Mutex      // guards the fields below
+	from      *http.Transport // http.DefaultTransport, when transport was made of it
+	transport *http.Transport
+}
+
+// sharedTransport is http.DefaultTransport, but keeps as many connections to one server as
+// that keeps to all: of those that many calls at once have used, http.DefaultTransport
+// closes all but two.
+func sharedTransport() http.RoundTripper {
+	d, ok := http.DefaultTransport.(*http.Transport)
 	if !ok {
 		return http.DefaultTransport
 	}
-	t = t.Clone()
-	if t.MaxIdleConnsPerHost = max(t.MaxIdleConnsPerHost, t.MaxIdleConns); t.MaxIdleConns == 0 {
-		t.MaxIdleConnsPerHost = math.MaxInt // there is no limit
+	shared.mu.Lock()
+	defer shared.mu.Unlock()
+	if shared.from != d {
+		t := d.Clone()
+		switch {
+		case d.MaxIdleConnsPerHost < 0: // none is kept
+		case d.MaxIdleConns == 0: // no limit
+			t.MaxIdleConnsPerHost = math.MaxInt
+		default:
+			t.MaxIdleConnsPerHost = max(d.MaxIdleConnsPerHost, d.MaxIdleConns)
+		}
+		shared.from, shared.transport = d, t
 	}
-	return t
+	return shared.transport
 }
 
 // checkRedirect lets a request go on within its origin, as it is.
@@ -400,7 +417,7 @@ func (a *httpAnswer) linger() {
 
 // mediaType is the type of the body, without parameters.
 func (a *httpAnswer) mediaType() string {
-	kind, _, _ := strings.Cut(a.Header.Get("Content-Type"), ";")
+	kind, _, _ := strings.Cut(a.Header.Get("Content-Type"), ";") // whatever the parameters are
 	return strings.ToLower(strings.TrimSpace(kind))
 }
 

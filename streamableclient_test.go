@@ -3,6 +3,7 @@ package mcp
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -1942,7 +1943,7 @@ func TestHTTPCutConnections(t *testing.T) {
 // with the session.
 func TestHTTPConnectionsKept(t *testing.T) {
 	const callers = 8
-	for name, client := range map[string]*http.Client{"default": nil, "OAuth": {Transport: &OAuthTransport{}}} {
+	for name, client := range map[string]*http.Client{"default": nil, "no transport": {}, "OAuth": {Transport: &OAuthTransport{}}} {
 		t.Run(name, func(t *testing.T) {
 			var all sync.WaitGroup // callers that have not come yet
 			s := newServer(t, nil)
@@ -1998,17 +1999,63 @@ func TestHTTPConnectionsKept(t *testing.T) {
 	}
 }
 
-// What http.DefaultTransport is, at the time, counts: no limit there is none here.
-func TestOwnTransport(t *testing.T) {
+// What http.DefaultTransport is, at the time, counts: no limit there is none here, and
+// neither does it keep what that does not.
+func TestSharedTransport(t *testing.T) {
 	before := http.DefaultTransport
 	defer func() { http.DefaultTransport = before }()
-	for limit, perHost := range map[int]int{100: 100, 1: 2, 0: math.MaxInt} {
+	for _, c := range []struct{ all, perHost, want int }{{100, 2, 100}, {100, 0, 100}, {1, 2, 2}, {0, 2, math.MaxInt}, {100, -1, -1}, {0, -1, -1}} {
 		d := before.(*http.Transport).Clone()
-		d.MaxIdleConns, d.MaxIdleConnsPerHost = limit, 2
+		d.MaxIdleConns, d.MaxIdleConnsPerHost = c.all, c.perHost
 		http.DefaultTransport = d
-		want(t, "connections kept", ownTransport().(*http.Transport).MaxIdleConnsPerHost, perHost)
+		got := sharedTransport().(*http.Transport)
+		want(t, "connections kept", got.MaxIdleConnsPerHost, c.want)
+		want(t, "the next one", sharedTransport(), http.RoundTripper(got))
+		want(t, "limit of http.DefaultTransport", d.MaxIdleConnsPerHost, c.perHost)
 	}
-	other := &OAuthTransport{}
+	other := &OAuthTransport{Base: before}
 	http.DefaultTransport = other
-	want(t, "transport", ownTransport(), http.RoundTripper(other))
+	want(t, "transport", sharedTransport(), http.RoundTripper(other))
+}
+
+// A session over HTTP/2 that ends just when a call was given up may leave its connection
+// open, on which the call still counts; but the next session then takes it.
+func TestHTTP2ConnectionsAreFew(t *testing.T) {
+	s := newServer(t, nil)
+	addTool(t, s, "stay", func(ctx context.Context, _ *Request) (string, error) { <-ctx.Done(); return "", nil })
+	srv := httptest.NewUnstartedServer(&HTTPHandler{Server: s})
+	srv.EnableHTTP2 = true
+	srv.StartTLS()
+	defer srv.Close()
+	before := http.DefaultTransport
+	defer func() { http.DefaultTransport = before }()
+	var open atomic.Int32
+	d := before.(*http.Transport).Clone()
+	d.TLSClientConfig = &tls.Config{RootCAs: srv.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs}
+	d.DialContext = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		c, err := (&net.Dialer{}).DialContext(ctx, network, addr)
+		if err != nil {
+			return nil, err
+		}
+		open.Add(1)
+		return &countedConn{c, sync.OnceFunc(func() { open.Add(-1) })}, nil
+	}
+	http.DefaultTransport = d
+	for name, client := range map[string]*http.Client{"default": nil, "OAuth": {Transport: &OAuthTransport{}}} {
+		for range 20 {
+			cs, err := NewClient(&Implementation{Name: "c", Version: "1"}, nil).Connect(t.Context(), &HTTPTransport{URL: srv.URL, Client: client})
+			must(t, err)
+			ctx, cancel := context.WithTimeout(t.Context(), 5*time.Millisecond)
+			_, err = cs.CallTool(ctx, "stay", nil)
+			cancel()
+			if !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("%s: CallTool: %v", name, err)
+			}
+			must(t, cs.Close())
+			if n := open.Load(); n > 1 {
+				t.Fatalf("%s: %d connections are open", name, n)
+			}
+		}
+	}
+	sharedTransport().(*http.Transport).CloseIdleConnections()
 }
