@@ -44,10 +44,10 @@ const (
 type HTTPTransport struct {
 	// URL is that of the server's endpoint, absolute, http or https. It must be set.
 	URL string
-	// Client makes the requests. Without a Transport, or if it is nil, a copy of
-	// http.DefaultTransport makes them, which all sessions share and which keeps the
-	// connections that many calls at once have used; protocols that were registered with
-	// http.DefaultTransport it does not know. The end of a session closes the idle
+	// Client makes the requests. Without a Transport, or if it is nil, http.DefaultTransport
+	// makes them; if that is an *http.Transport, a copy, which all sessions share and which
+	// keeps the connections that many calls at once have used, but does not know protocols
+	// that were registered with http.DefaultTransport. The end of a session closes the idle
 	// connections of its transport. Its Timeout is not used: calls have their own.
 	// Redirects are followed within one origin and if the method stays.
 	Client *http.Client
